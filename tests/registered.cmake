@@ -1,3 +1,4 @@
+cmake_minimum_required(VERSION 3.25)
 # cmake -DPROGRAM=<a Boost.Test program> -DNAMES=a,b -P registered.cmake: does it have just these at the top level?
 execute_process(COMMAND ${PROGRAM} --list_content --color_output=no OUTPUT_VARIABLE out ERROR_VARIABLE content RESULT_VARIABLE status)
 if(NOT status EQUAL 0)

@@ -1,7 +1,7 @@
-#include <ddf/version.hpp>
+#include <ddf/ddf.hpp>
 
 namespace ddf {
 
-std::string_view version() noexcept { return DDF_VERSION; }
+const char* version() { return DDF_VERSION; }
 
 }  // namespace ddf

@@ -1,5 +1,6 @@
 #include "lib/wire/messages.hpp"
 
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "lib/wire/cursor.hpp"
@@ -211,12 +212,12 @@ static std::uint8_t write_body(writer& w, const nack& m) {
   w.u64(m.sequence);
   w.u64(m.received);
   write_ranges(w, m.ranges);
-  return static_cast<std::uint8_t>((m.space == nack_space::catalogue ? 1 : 0) | (m.unicast ? 2 : 0));
+  return static_cast<std::uint8_t>((m.space == nack_space::catalogue_chunks ? 1 : 0) | (m.unicast ? 2 : 0));
 }
 static nack read_nack(reader& r, session_id session, std::uint8_t flags) {
   nack m;
   m.session = session;
-  m.space = flags & 1 ? nack_space::catalogue : nack_space::segments;
+  m.space = flags & 1 ? nack_space::catalogue_chunks : nack_space::segments;
   m.unicast = flags & 2;
   if (flags & ~3) r.fail();
   m.token = join_token{r.u64()};

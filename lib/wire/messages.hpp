@@ -108,7 +108,7 @@ struct status {   // receiver -> sender
   bool operator==(const status&) const = default;
 };
 
-enum class nack_space : std::uint8_t { segments = 0, catalogue = 1 };
+enum class nack_space : std::uint8_t { segments = 0, catalogue_chunks = 1 };
 
 struct nack {   // receiver -> sender: send these
   session_id session;
