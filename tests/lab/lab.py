@@ -28,6 +28,7 @@ import argparse
 import atexit
 import contextlib
 import fcntl
+import itertools
 import json
 import os
 import re
@@ -88,7 +89,7 @@ def skip_or_run(main):
     try:
         sys.exit(main())
     except Skip as reason:
-        print(f"skipped: {reason}", file=sys.stderr)
+        print(f"SKIP: {reason}")
         sys.exit(SKIP_STATUS)
 
 
@@ -191,6 +192,7 @@ class Lab:
         self.backpressure = backpressure
         self.keep = keep
         self.processes = []
+        self._started = itertools.count()
         self._given_directory, self.directory = directory, None
         self._lock = None
         self._rules = {}  # (host, "down"|"up") -> nft rules, to restore with the interface
@@ -248,12 +250,7 @@ class Lab:
     def down(self):
         """Ends the lab's processes and removes its namespaces; may be called again."""
         atexit.unregister(self.down)
-        for process in self.processes:
-            process.signal(signal.SIGTERM)
-        deadline = time.monotonic() + 1.0
-        for process in self.processes:
-            process.stop(max(0.0, deadline - time.monotonic()))
-        self.processes = []
+        self.stop_all()
         if self._lock:
             _remove(self.prefix)
             with contextlib.suppress(FileNotFoundError):
@@ -473,7 +470,7 @@ class Lab:
 
     def start(self, host, argv, *, log=None, cwd=None, env=None):
         """Starts a process in a host. Its standard output and error go to the file `log`."""
-        log = log or f"{self.directory}/h{host}.{len(self.processes)}.log"
+        log = log or f"{self.directory}/h{host}.{next(self._started)}.log"
         env = dict(os.environ if env is None else env, DDF_LAB=self._token())
         argv = ["ip", "netns", "exec", self.namespace(host), *map(str, argv)]
         process = Process(argv, log, cwd or self.directory, env)
@@ -488,6 +485,19 @@ class Lab:
         finally:
             process.stop()
         return process
+
+    def stop_all(self, grace=1.0):
+        """Stops every process started so far; those that ended keep their results."""
+        for process in self.processes:
+            process.signal(signal.SIGTERM)
+        deadline = time.monotonic() + grace
+        for process in self.processes:
+            process.stop(max(0.0, deadline - time.monotonic()))
+        self.processes.clear()
+
+    def sysctl(self, host, setting):
+        """Sets, for example, "net.ipv4.tcp_congestion_control=cubic" in a host."""
+        self._in(host, "sysctl", "-qw", setting)
 
     def _token(self):
         return f"{self.prefix}:{os.getpid()}"
