@@ -1,6 +1,6 @@
 # Run by ctest as it starts: one entry "e2e.<file>" for each end-to-end script. A script that cannot run here prints
 # why ("SKIP: ...") and exits 77. "# timeout: SECONDS" among its first lines replaces the default of 180.
-file(GLOB scripts ${folder_path}/*.py)
+file(GLOB scripts ${folder_path}/*.py ${folder_path}/../lab/test_*.py)
 foreach(script IN LISTS scripts)
   get_filename_component(stem ${script} NAME_WE)
   if(stem MATCHES "^_")
