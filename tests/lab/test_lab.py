@@ -170,7 +170,7 @@ class LabTest(unittest.TestCase):
 
 def main():
     lab.require()
-    return 0 if unittest.main(exit=False).result.wasSuccessful() else 1
+    return 0 if unittest.main(module=__name__, exit=False).result.wasSuccessful() else 1
 
 
 if __name__ == "__main__":
