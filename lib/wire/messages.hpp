@@ -43,7 +43,7 @@ struct announce {   // sender -> group, or -> one receiver that asked
   bool no_multicast = false;          // the sender will send no data to the group
   std::uint8_t rail = 0;              // which of the sender's interfaces
   std::uint16_t segment_bytes = 0;    // 0 while gathering: not decided yet
-  std::uint32_t counter = 0;          // grows by one with each announcement to the group
+  std::uint32_t counter = 0;          // grows by one with each announcement to the group; 1, 5, 9 … fill a whole packet while gathering
   std::uint32_t clock_us = 0;         // sender's clock, echoed by JOIN: a round trip
   std::uint64_t sequence = 0;         // packets sent to the group so far
   std::uint64_t bulk_segment = 0;     // segments below this have been sent once, or will not be sent unasked
@@ -80,7 +80,7 @@ struct join {   // receiver -> sender. Padded to 256 bytes
   std::uint32_t echo_us = 0;   // clock_us of the last announcement, and how long it was held here
   std::uint32_t held_us = 0;
   std::uint32_t buffer_bytes = 0;      // receive buffer granted
-  std::uint16_t datagram_bytes = 0;    // the largest announcement that arrived: the path carries as much
+  std::uint16_t datagram_bytes = 0;    // the largest announcement that arrived: the path carries as much; 0: not known yet
   std::string host;
   bool operator==(const join&) const = default;
 };

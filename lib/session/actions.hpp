@@ -1,0 +1,88 @@
+// What the engines ask their shell to do. Small values; payload never travels in them.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+#include <ddf/options.hpp>
+#include "lib/model/endpoint.hpp"
+#include "lib/model/time.hpp"
+
+namespace ddf {
+
+struct destination {
+  bool group = false;
+  std::uint32_t rails = 0;   // group: bit i = send on interface i
+  path peer;                 // not group: whom, and by which interface
+  bool operator==(const destination&) const = default;
+};
+
+struct send_message {   // a control datagram
+  destination to;
+  std::vector<std::byte> datagram;
+};
+
+struct note {   // something a person should know; never one per packet
+  log_level level = log_level::info;
+  std::string text;
+};
+
+// --- sender ---------------------------------------------------------------------------------------------------
+
+inline constexpr std::size_t batch_segments_max = 64;
+
+struct send_segments {   // DATA packets, one after the other, with consecutive sequence numbers
+  destination to;
+  std::uint8_t flags = 0;          // of every packet
+  bool confirm_last = false;       // the last packet also carries the confirm flag
+  std::uint64_t sequence = 0;      // of the first packet; not counted on the repair lane
+  std::uint32_t count = 0;
+  std::array<std::uint64_t, batch_segments_max> segments;   // the first `count` are set
+};
+
+struct prepare_digests {   // the digest table of an object is asked for before its data was sent: make it
+  std::uint32_t object = 0;
+};
+
+struct sender_finished {
+  error outcome;
+};
+
+using sender_action = std::variant<send_message, send_segments, prepare_digests, note, sender_finished>;
+
+// --- receiver -------------------------------------------------------------------------------------------------
+
+struct open_object {   // make room for it; answer with handle_opened()
+  std::uint32_t object = 0;
+};
+
+struct place_segment {   // write these bytes to where they belong; they live as long as the datagram
+  std::uint32_t object = 0, part = 0;
+  std::uint64_t offset = 0;
+  std::span<const std::byte> bytes;
+};
+
+struct digest_block {   // read this block back and answer with handle_block_digest()
+  std::uint64_t block = 0;
+};
+
+struct commit_object {   // complete and verified: make it visible, answer with handle_committed()
+  std::uint32_t object = 0;
+};
+
+struct discard_object {   // will not be completed here, or is there already: forget what was kept of it
+  std::uint32_t object = 0;
+};
+
+struct rejoin_group {};   // leave and join: the network may have forgotten the membership
+
+struct receiver_finished {
+  error outcome;
+};
+
+using receiver_action = std::variant<send_message, open_object, place_segment, digest_block, commit_object, discard_object,
+                                     rejoin_group, note, receiver_finished>;
+
+}  // namespace ddf

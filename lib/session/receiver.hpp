@@ -1,0 +1,206 @@
+// The receiver of one session, sans-IO: packets, time and results of I/O in, actions out.
+//
+// It learns the catalogue, asks its shell for room, joins, places every segment where it belongs, digests each block while
+// it is hot, asks for what is missing, and commits an object when every block and the root are proven.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+#include <ddf/options.hpp>
+#include "codecs/digest.hpp"
+#include "lib/model/layout.hpp"
+#include "lib/model/prng.hpp"
+#include "lib/session/actions.hpp"
+#include "lib/wire/messages.hpp"
+
+namespace ddf {
+
+struct receiver_options {
+  receiver_id id;
+  std::string host;
+  std::uint32_t buffer_bytes = 212'992;   // receive buffer granted by the system
+  std::function<bool(const manifest&)> wanted = [](const manifest&) { return true; };
+  std::uint64_t bytes_max = ~std::uint64_t(0);   // refuse a session that wants more room
+  multicast_use multicast = multicast_use::attempt;
+  duration sender_silence = std::chrono::seconds(10);
+};
+
+struct opened_object {
+  range_set resumable;               // blocks (rows) an earlier transfer left: to be proven before they count
+  std::optional<digest> current;     // root of the version that is there already
+};
+
+class receiver {
+ public:
+  receiver(receiver_options options, session_id session, path sender, prng& rng, time_point now);
+  receiver(const receiver&) = delete;
+  receiver& operator=(const receiver&) = delete;
+
+  /// `to_group`: it came to the group's address, not to ours.
+  void handle_datagram(time_point now, path from, bool to_group, std::span<const std::byte> datagram);
+  void handle_opened(time_point now, std::uint32_t object, result<opened_object> r);
+  void handle_block_digest(time_point now, std::uint64_t block, result<digest> d);
+  void handle_store_error(time_point now, std::uint32_t object, error e);   // a write failed
+  void handle_committed(time_point now, std::uint32_t object, result<void> r);
+  void handle_timeout(time_point now);
+  void stop(time_point now, error reason);   // leave; the sender is told
+
+  std::optional<receiver_action> poll_action(time_point now);
+  time_point next_timeout() const;
+
+  bool finished() const { return finished_; }
+  bool joined() const { return token_.value != 0; }
+  bool wanted_nothing() const { return wanted_nothing_; }
+  const session_id& session() const { return session_; }
+  const path& sender_path() const { return sender_; }
+  const catalogue& objects() const { return objects_; }
+  const layout& segments() const { return layout_; }
+  bool deaf() const { return deaf_; }
+  session_state sender_state() const { return sender_state_; }
+
+  /// Rows of the digest table whose blocks are whole on disk, for a later resume.
+  range_set complete_blocks(std::uint32_t object) const;
+  /// Digests of an object that is about to be committed or was.
+  digest_table digests(std::uint32_t object) const;
+  std::vector<object_report> reports() const;
+
+  struct counters {
+    std::uint64_t segments = 0, bytes = 0, duplicates = 0, repaired_segments = 0, repaired_bytes = 0, unicast_bytes = 0;
+    std::uint64_t nacks = 0, nack_ranges = 0, suppressed = 0, bad_blocks = 0, resumed_bytes = 0, bytes_verified = 0, bytes_wanted = 0;
+    std::map<std::string, std::uint64_t> dropped;
+  };
+  const counters& count() const { return counters_; }
+  struct times {
+    time_point first_heard{}, joined = never, first_data = never, last_data = never, whole = never, finished = never;
+  };
+  const times& when() const { return times_; }
+
+ private:
+  enum class block_state : std::uint8_t { pending, checking, digested, verified };
+  struct object_state {
+    bool wanted = false, opened = false, hold = false, failed = false, table_known = false, committing = false, done = false;
+    bool current = false;                       // was there already
+    std::uint64_t verified = 0;                 // blocks
+    std::optional<digest> current_root;
+    range_set resumable;
+    std::vector<std::byte> table;               // as received
+    digest root;
+    error problem;
+    time_point started = never, ended = never;
+  };
+
+  void on(time_point now, path from, bool to_group, const announce& m, std::size_t datagram_bytes);
+  void on(time_point now, const catalogue_chunk& m);
+  void on(time_point now, path from, const welcome& m);
+  void on(time_point now, const repair_notice& m);
+  void on(time_point now, const farewell& m);
+  void on(time_point now, const close_session& m);
+  void on_data(time_point now, bool to_group, const data_header& h, std::span<const std::byte> payload);
+  void drop(const char* reason) { ++counters_.dropped[reason]; }
+
+  void take_catalogue(time_point now, std::span<const std::byte> bytes);
+  void ready_if_opened(time_point now);
+  void take_layout(time_point now);
+  void segment_arrived(time_point now, std::uint64_t segment, const segment_extent& e, std::span<const std::byte> payload);
+  void block_whole(time_point now, std::uint64_t block);
+  void block_digested(time_point now, std::uint64_t block, const digest& d);
+  void block_bad(time_point now, std::uint64_t block);
+  void table_arrived(time_point now, std::uint32_t object);
+  void check_block(time_point now, std::uint64_t block);
+  void check_object(time_point now, std::uint32_t object);
+  void fail_object(time_point now, std::uint32_t object, error e);
+  void release(std::uint32_t object);   // nothing of it is asked for any more
+  void check_all_done(time_point now);
+  void finish(time_point now, error outcome);
+
+  void raise_horizon(time_point now, std::uint64_t horizon);
+  void arm_nack(time_point now);
+  void send_nacks(time_point now);
+  bool askable(std::uint64_t segment) const;
+  void expire_requests(time_point now);
+  void become_deaf(time_point now, std::string why);
+  void send_join(time_point now);
+  void send_status(time_point now);
+  void send_done(time_point now);
+  void send(const message& m, std::size_t pad_to = 0);
+  duration rto() const;
+  std::uint64_t ask_limit() const;
+
+  receiver_options options_;
+  session_id session_;
+  path sender_;
+  prng& rng_;
+  counters counters_;
+  times times_;
+
+  // The session as the sender describes it.
+  catalogue objects_;
+  bool have_catalogue_ = false, have_layout_ = false, all_opened_ = false, wanted_nothing_ = false;
+  std::vector<std::byte> catalogue_;
+  range_set catalogue_chunks_;
+  digest catalogue_digest_;
+  std::uint32_t catalogue_bytes_ = 0, segment_bytes_ = 0;
+  session_state sender_state_ = session_state::gathering;
+  bool sender_multicasts_ = true;
+  layout layout_;
+  std::uint32_t group_size_ = 1;
+  duration grtt_ = std::chrono::milliseconds(1), rtt_{0};
+
+  // Joining.
+  join_token token_{};
+  bool in_rate_loop_ = false, deaf_ = false;
+  std::string deaf_why_;
+  std::uint32_t rails_ = 0, rails_joined_ = 0;
+  std::uint16_t datagram_bytes_ = 0, datagram_joined_ = 0;
+  bool whole_packet_heard_ = false, ready_joined_ = false, deaf_joined_ = false;
+  std::uint32_t announces_heard_ = 0, echo_us_ = 0;
+  time_point echo_at_{}, join_due_ = never, catalogue_due_ = never;
+  duration join_interval_ = std::chrono::milliseconds(5);
+
+  // What is here.
+  std::vector<object_state> states_;
+  range_set have_;                          // segments that are placed, or are not wanted
+  std::vector<std::uint32_t> remaining_;    // segments missing, per block
+  std::vector<block_state> blocks_;
+  std::vector<digest> computed_;
+  std::uint64_t wanted_objects_ = 0, ended_objects_ = 0;
+  digest_stream stream_;                    // over the block that arrives in order
+  std::uint64_t stream_block_ = ~std::uint64_t(0), stream_next_ = ~std::uint64_t(0);
+
+  // The group's sequence and what is missing of it.
+  bool sequence_known_ = false;
+  std::uint64_t sequence_ = 0, received_ = 0, status_sequence_ = 0;
+  std::uint64_t horizon_ = 0, settled_ = 0; // segments below have been sent; … and long enough ago not to be merely reordered
+  std::uint64_t settling_ = 0;
+  time_point settle_due_ = never;
+  range_set requested_;
+  std::deque<std::pair<time_point, range>> requests_;
+  time_point nack_due_ = never;
+  duration response_{0};                    // from NACK to its answer, smoothed
+  time_point asked_at_ = never;
+  std::uint32_t retries_ = 0;
+  std::uint64_t progress_mark_ = 0;
+
+  // Timers.
+  time_point heard_at_{}, group_heard_at_ = never, data_at_ = never, status_due_ = never, silence_check_{};
+  bool status_pending_ = false;
+  duration tail_interval_ = std::chrono::milliseconds(2);
+  std::uint32_t group_counter_seen_ = 0, unicast_counter_first_ = 0;
+  time_point unicast_first_ = never;
+  std::uint64_t sequence_at_first_unicast_ = 0;
+  std::uint32_t rejoins_ = 0;
+  time_point done_due_ = never;
+  duration done_interval_{};
+  std::uint32_t done_tries_ = 0;
+  bool leaving_ = false, all_done_ = false, finished_ = false;
+  error outcome_;
+
+  std::vector<receiver_action> out_;        // drained by the shell after each batch; keeps its memory
+  std::size_t out_next_ = 0;
+};
+
+}  // namespace ddf

@@ -1,0 +1,893 @@
+#include "lib/session/sender.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "codecs/digest.hpp"
+#include "lib/model/assert.hpp"
+#include "lib/wire/catalogue_codec.hpp"
+
+namespace ddf {
+
+using namespace std::chrono_literals;
+
+static constexpr duration announce_first = 2ms;       // while gathering: quick at first, so that a waiting group starts at once
+static constexpr duration announce_slowest = 100ms;   // and never slower, so that late receivers notice soon
+static constexpr duration grtt_least = 100us;         // below this, timers measure the scheduler
+static constexpr duration grtt_most = 1s;
+static constexpr std::size_t join_bytes = 256;        // a JOIN is padded so that WELCOME and a chunk of data never amplify much
+static constexpr std::size_t skb_overhead = 832;      // what Linux charges a socket for a packet beyond its bytes, about
+
+static std::uint32_t microseconds(time_point t) {
+  return static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::microseconds>(t.time_since_epoch()).count());
+}
+
+sender::sender(sender_options options, prng& rng, time_point now) : options_(std::move(options)), rng_(rng) {
+  DDF_ASSERT(!options_.rails.empty() && options_.rails.size() <= 32);
+  DDF_ASSERT(check_catalogue(options_.objects).has_value());
+  catalogue_ = write_catalogue(options_.objects);
+  catalogue_digest_ = digest_of(catalogue_);
+  for (const manifest& m : options_.objects) total_bytes_ += m.size();
+  all_rails_ = active_rails_ = options_.rails.size() == 32 ? ~0u : (1u << options_.rails.size()) - 1;
+  table_known_ = options_.tables_known;
+  table_known_.resize(options_.objects.size(), false);
+  table_asked_.resize(options_.objects.size(), false);
+  times_.opened = now;
+  announce_due_ = now;
+  announce_interval_ = announce_first;
+  housekeeping_due_ = now + 100ms;
+}
+
+// --- input --------------------------------------------------------------------------------------------------------------
+
+void sender::handle_datagram(time_point now, path from, std::span<const std::byte> datagram) {
+  const auto type = type_of(datagram);
+  if (!type) return drop("malformed");
+  if (*type == packet_type::data) return drop("foreign_data");
+  const auto m = parse_message(datagram);
+  if (!m) return drop("malformed");
+  if (const auto* q = std::get_if<query>(&*m)) return on(now, from, *q);
+  const auto session = peek_session(datagram);
+  if (!session || *session != options_.session) return drop("other_session");
+  if (const auto* j = std::get_if<join>(&*m)) return on(now, from, *j);
+  if (const auto* s = std::get_if<status>(&*m)) return on(now, from, *s);
+  if (const auto* n = std::get_if<nack>(&*m)) return on(now, from, *n);
+  if (const auto* d = std::get_if<done>(&*m)) return on(now, from, *d);
+  drop("unexpected");   // a sender's message: another sender, or our own looped back
+}
+
+void sender::on(time_point now, path from, const query&) {
+  if (finished_ || closing_) return;
+  announce_to(now, from);
+}
+
+void sender::on(time_point now, path from, const join& j) {
+  if (finished_ || closing_) return drop("after_close");
+  member* m = nullptr;
+  if (const auto known = by_id_.find(j.receiver.value); known != by_id_.end()) {
+    m = &members_[known->second];
+    if (m->where.peer != from.peer) return drop("join_from_elsewhere");
+  } else {
+    if (members_.size() >= options_.receivers_max) {
+      drop("receivers_full");
+      send({false, 0, from}, welcome{options_.session, j.receiver, {}, false, false, refusal::full, 0});
+      return;
+    }
+    member fresh;
+    fresh.where = from;
+    fresh.id = j.receiver;
+    fresh.token = join_token{rng_.next() | 1};
+    fresh.host = j.host;
+    fresh.joined = fresh.last_progress = now;
+    fresh.sequence = fresh.epoch_sequence = sequence_;
+    fresh.budget = 8 * total_bytes_ + (4 << 20);
+    const auto index = static_cast<std::uint32_t>(members_.size());
+    members_.push_back(std::move(fresh));
+    by_id_[j.receiver.value] = index;
+    by_token_[members_.back().token.value] = index;
+    m = &members_.back();
+    ++joined_;
+    // A process that was restarted on the same host takes the place of its lost self.
+    linger_until_ = never;
+  }
+  m->last_heard = now;
+  if (m->state != member_state::active) {
+    if (m->state == member_state::refused) return welcome_member(*m, refusal::path_mtu);
+    if (m->state != member_state::lost) return welcome_member(*m);
+    m->state = member_state::active;   // it was silent for long, and is back
+    m->reason.clear();
+    --terminal_;
+  }
+  if (j.echo_us != 0) {
+    const std::uint32_t round = microseconds(now) - j.echo_us - j.held_us;
+    if (round < 2'000'000) {
+      m->rtt = std::chrono::microseconds(round);
+      grtt_ = std::clamp(grtt_measured_ ? std::max(grtt_, m->rtt) : m->rtt, duration(grtt_least), duration(grtt_most));
+      grtt_measured_ = true;
+    }
+  }
+  m->rails |= j.rails & all_rails_;
+  m->buffer_bytes = j.buffer_bytes;
+  if (j.datagram_bytes != 0) m->datagram_bytes = std::max(m->datagram_bytes, j.datagram_bytes);
+  const bool was_ready = m->ready;
+  m->ready = m->ready || j.ready;
+  if (!was_ready && j.ready) m->asks_only = j.asks_only || state_ != session_state::gathering;   // late: the first pass does not wait for it
+  if (j.deaf && !m->deaf) {
+    m->deaf = true;
+    if (m->in_loop) leave_loop(*m, "hears no multicast");
+  }
+  if (m->deaf && options_.multicast == multicast_use::require) {
+    end_member(*m, member_state::refused, "hears no multicast, which was required: check its interface, its firewall and the switch's IGMP snooping");
+    welcome_member(*m, refusal::not_multicast);
+    return;
+  }
+  if (state_ != session_state::gathering && m->datagram_bytes != 0 && !m->deaf &&
+      m->datagram_bytes < layout_.segment_bytes() + data_header::wire_size && m->ready) {
+    end_member(*m, member_state::refused, "its path carries only " + std::to_string(m->datagram_bytes) + "-byte datagrams, the session uses larger ones: give mcsend --mtu");
+    welcome_member(*m, refusal::path_mtu);
+    return;
+  }
+  if (state_ != session_state::gathering && (m->rails & active_rails_) == 0 && m->rails != 0 && use_group()) {
+    active_rails_ |= m->rails & (~m->rails + 1);   // heard only on an interface that was idle: use that one too
+  }
+  update_rate_loop(now);
+  welcome_member(*m);
+  if (!m->ready && catalogue_.size() > catalogue_chunk_bytes && !catalogue_sent_) {
+    catalogue_sent_ = true;
+    const auto chunks = static_cast<std::uint32_t>((catalogue_.size() + catalogue_chunk_bytes - 1) / catalogue_chunk_bytes);
+    if (use_group() && !m->deaf) send_catalogue(group(), 0, std::min(chunks, 256u));
+  }
+  if (state_ != session_state::gathering && !was_ready) announce_to(now, m->where);   // it learns the segment size at once
+  settle(now);
+}
+
+sender::member* sender::by_token(path from, join_token token) {
+  const auto it = by_token_.find(token.value);
+  if (it == by_token_.end()) return drop("wrong_token"), nullptr;
+  member& m = members_[it->second];
+  if (m.where.peer != from.peer) return drop("wrong_token"), nullptr;
+  return &m;
+}
+
+void sender::on(time_point now, path from, const status& s) {
+  member* m = by_token(from, s.token);
+  if (m == nullptr) return;
+  ++counters_.statuses;
+  m->last_heard = now;
+  if (m->state == member_state::lost) {
+    m->state = member_state::active;
+    m->reason.clear();
+    --terminal_;
+  }
+  if (s.deaf && !m->deaf) {
+    m->deaf = true;
+    if (m->in_loop) leave_loop(*m, "hears no multicast");
+  }
+  confirm_progress(now, *m, s.sequence, s.received);
+}
+
+void sender::confirm_progress(time_point now, member& m, std::uint64_t sequence, std::uint64_t received) {
+  if (sequence > sequence_ || sequence < m.sequence) return;   // from the future: forged or confused; from the past: reordered
+  if (sequence > m.sequence) m.last_progress = now;
+  m.sequence = sequence;
+  m.received = std::max(m.received, received);
+  while (!confirm_sent_.empty() && confirm_sent_.front().first <= sequence) {
+    // The worst of the loop is what matters: a peak that decays.
+    const duration sample = now - confirm_sent_.front().second;
+    grtt_ = std::clamp(std::max(sample, std::chrono::duration_cast<duration>(grtt_ * 0.95)), duration(grtt_least), duration(grtt_most));
+    if (m.in_loop && least_confirmed() < confirm_sent_.front().first) break;
+    confirm_sent_.pop_front();
+  }
+  if (m.in_loop) measure_window(now);
+}
+
+void sender::on(time_point now, path from, const nack& n) {
+  member* m = by_token(from, n.token);
+  if (m == nullptr) return;
+  ++counters_.nacks;
+  ++m->nacks;
+  m->last_heard = now;
+  if (m->state == member_state::lost) {
+    m->state = member_state::active;
+    m->reason.clear();
+    --terminal_;
+  }
+  if (m->state != member_state::active || finished_ || closing_) return drop("nack_after_end");
+  if (n.space == nack_space::catalogue_chunks) {
+    const std::uint64_t chunks = (catalogue_.size() + catalogue_chunk_bytes - 1) / catalogue_chunk_bytes;
+    for (const range& r : n.ranges) {
+      if (r.last > chunks) return drop("nack_out_of_range");
+      if (m->deaf || !use_group()) send_catalogue({false, 0, m->where}, static_cast<std::uint32_t>(r.first), static_cast<std::uint32_t>(std::min(r.last, r.first + 64)));
+      else catalogue_wanted_.insert(r.first, r.last);
+    }
+    if (!catalogue_wanted_.empty() && catalogue_due_ == never) catalogue_due_ = now + (members_.size() > 1 ? grtt_ : duration(0));
+    return;
+  }
+  confirm_progress(now, *m, n.sequence, n.received);
+  if (state_ == session_state::gathering) return drop("nack_too_early");
+  const std::uint32_t index = by_token_[n.token.value];
+  const bool alone = n.unicast || m->deaf || !use_group();
+  const bool large_group = joined_ > 16;
+  const duration holdoff = std::max<duration>(std::max(grtt_, m->rtt), 1ms);
+  while (!group_repaired_.empty() && now - group_repaired_.front().first > holdoff) {
+    recently_repaired_.erase(group_repaired_.front().second.first, group_repaired_.front().second.last);
+    group_repaired_.pop_front();
+  }
+  while (!m->answered.empty() && now - m->answered.front().first > holdoff) m->answered.pop_front();
+
+  for (const range& asked : n.ranges) {
+    if (asked.last > segments_) {
+      drop("nack_out_of_range");
+      continue;
+    }
+    ++counters_.nack_ranges;
+    for (std::uint32_t o = layout_.object_of_segment(asked.first); o <= layout_.object_of_segment(asked.last - 1); ++o) {
+      const object_extent& e = layout_.object(o);
+      if (asked.last > e.table_segment && asked.first < e.last_segment && !table_ready(o) && !table_asked_[o]) {
+        table_asked_[o] = true;
+        out_.push_back(prepare_digests{o});
+      }
+      if (o + 1 == layout_.objects()) break;
+    }
+    range r = asked;
+    if (alone) {
+      if (m->direct.ranges() < 4096) m->direct.insert(r.first, r.last);
+      else drop("repair_queue_full");
+      continue;
+    }
+    if (r.first >= bulk_) continue;           // the first pass will bring it
+    r.last = std::min(r.last, bulk_);
+    // What has just been sent is still on its way: asked for again too early, or crossing the answer.
+    std::uint64_t at = r.first;
+    while (at < r.last) {
+      const auto gap = recently_repaired_.first_gap(at, r.last);
+      if (!gap) break;
+      at = gap->last;
+      range_set wanted;
+      wanted.insert(gap->first, gap->last);
+      for (const auto& [when, answered] : m->answered) wanted.erase(answered.first, answered.last);
+      for (const auto& [first, last] : wanted) {
+        if (!repairs_.add({first, last}, large_group ? repair_queue::several : index)) {
+          drop("repair_queue_full");
+          continue;
+        }
+        if (large_group && notice_.size() < nack_ranges_max) notice_.push_back({first, last});
+      }
+    }
+  }
+  if (!repairs_.empty() && repair_due_ == never) {
+    // Wait for the others that lost the same, so that one answer serves all.
+    repair_due_ = joined_ <= 1 ? now : now + std::clamp<duration>(grtt_ / 2, 100us, 10ms);
+  }
+  if (!notice_.empty()) {
+    std::ranges::sort(notice_);
+    std::vector<range> merged;
+    for (const range& r : notice_)
+      if (!merged.empty() && r.first <= merged.back().last) merged.back().last = std::max(merged.back().last, r.last);
+      else merged.push_back(r);
+    notice_.clear();
+    ++counters_.repair_notices;
+    send(group(), repair_notice{options_.session, std::move(merged)});
+  }
+}
+
+void sender::on(time_point now, path from, const done& d) {
+  member* m = by_token(from, d.token);
+  if (m == nullptr) return;
+  m->last_heard = now;
+  send({false, 0, m->where}, farewell{options_.session, m->id});
+  if (m->state == member_state::lost) {
+    m->state = member_state::active;
+    --terminal_;
+  }
+  if (m->state != member_state::active) return;
+  m->repaired_bytes = std::max(m->repaired_bytes, d.repaired_bytes);
+  switch (d.state) {
+    case done_state::complete: end_member(*m, member_state::complete, {}); break;
+    case done_state::failed: end_member(*m, member_state::failed, d.reason.empty() ? "failed without a reason" : d.reason); break;
+    case done_state::leaving: end_member(*m, member_state::failed, d.reason.empty() ? "left" : d.reason); break;
+  }
+  settle(now);
+}
+
+void sender::handle_digests_ready(time_point now, std::uint32_t object) {
+  DDF_ASSERT(object < table_known_.size());
+  table_known_[object] = true;
+  if (!repairs_.empty() && repair_due_ == never) repair_due_ = now;
+}
+
+void sender::handle_queue_full(time_point now) {
+  window_.local_queue_full();
+  pace_until_ = std::max(pace_until_, now + 1ms);
+}
+
+void sender::stop(time_point now, error reason) {
+  if (finished_) return;
+  finish(now, std::move(reason));
+}
+
+// --- members ----------------------------------------------------------------------------------------------------------
+
+void sender::welcome_member(const member& m, refusal refused) {
+  const auto rtt = std::chrono::duration_cast<std::chrono::microseconds>(m.rtt).count();
+  send({false, 0, m.where}, welcome{options_.session, m.id, m.token, m.in_loop, m.left_loop, refused, static_cast<std::uint32_t>(rtt)});
+}
+
+void sender::end_member(member& m, member_state state, std::string reason) {
+  DDF_ASSERT(m.state == member_state::active);
+  m.state = state;
+  m.reason = std::move(reason);
+  m.direct.clear();
+  if (m.in_loop) {
+    m.in_loop = false;
+    --in_loop_;
+  }
+  ++terminal_;
+  if (state == member_state::complete) ++complete_;
+}
+
+void sender::leave_loop(member& m, std::string why) {
+  if (!m.in_loop) return;
+  m.in_loop = false;
+  m.left_loop = true;
+  --in_loop_;
+  out_.push_back(note{log_level::warning, m.host + " (" + to_string(m.where.peer) + ") " + why + ": it no longer sets the pace and finishes by unicast"});
+  welcome_member(m);
+}
+
+void sender::update_rate_loop(time_point now) {
+  std::uint64_t cap = options_.window_packets_max;
+  const std::uint64_t packet = (layout_.segments() != 0 ? layout_.segment_bytes() : options_.rails[0].datagram_bytes) + data_header::wire_size;
+  cap = std::min<std::uint64_t>(cap, std::max<std::uint64_t>(options_.window_bytes_max / packet, 32));
+  for (member& m : members_) {
+    const bool wanted = m.state == member_state::active && m.ready && !m.asks_only && !m.deaf && !m.left_loop;
+    if (wanted && !m.in_loop && in_loop_ < options_.rate_loop_max) {
+      m.in_loop = true;
+      ++in_loop_;
+      m.last_progress = now;
+      m.sequence = std::max(m.sequence, sequence_);   // nothing sent so far is waited for
+      m.epoch_sequence = m.sequence;
+      m.epoch_received = m.received;
+    }
+    if (m.in_loop) {
+      // A packet is charged to the socket with its overhead and its rounding up; half of the buffer is left for scheduling.
+      const std::uint64_t charged = std::bit_ceil(packet) + skb_overhead;
+      cap = std::min(cap, std::max<std::uint64_t>(m.buffer_bytes / charged * 3 / 4, 8));
+    }
+  }
+  window_.set_cap(cap);
+}
+
+std::uint64_t sender::least_confirmed() const {
+  std::uint64_t least = sequence_;
+  for (const member& m : members_)
+    if (m.in_loop) least = std::min(least, m.sequence);
+  return least;
+}
+
+std::uint64_t sender::window_limit() const {
+  if (in_loop_ == 0) return ~std::uint64_t(0);
+  return least_confirmed() + window_.packets();
+}
+
+// When everything of a window is confirmed: what did the group lose of it in common?
+void sender::measure_window(time_point) {
+  if (in_loop_ == 0 || least_confirmed() < epoch_end_) return;
+  std::vector<double> losses;
+  for (member& m : members_) {
+    if (!m.in_loop) continue;
+    const std::uint64_t expected = m.sequence - m.epoch_sequence, got = m.received - m.epoch_received;
+    m.loss = expected == 0 || got >= expected ? 0 : 1 - static_cast<double>(got) / static_cast<double>(expected);
+    m.epoch_sequence = m.sequence;
+    m.epoch_received = m.received;
+    losses.push_back(m.loss);
+  }
+  // The lower median: one receiver behind a bad link does not slow the group, a bottleneck that half of it shares does.
+  const auto middle = losses.begin() + static_cast<std::ptrdiff_t>((losses.size() - 1) / 2);
+  std::ranges::nth_element(losses, middle);
+  window_.window_confirmed(*middle);
+  epoch_end_ = sequence_;
+  confirm_every_ = std::max<std::uint64_t>(window_.packets() / 4, 1);
+}
+
+void sender::check_members(time_point now) {
+  for (member& m : members_) {
+    if (m.state != member_state::active) continue;
+    if (now - m.last_heard > options_.silence)
+      end_member(m, member_state::lost, "not heard for " + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - m.last_heard).count()) +
+                                            " s: its process ended, or the network between is down");
+  }
+  if (in_loop_ < 2 || sequence_ < window_limit() || blocked_since_ == never) {
+    for (member& m : members_) m.alone = m.alone > 10ms ? m.alone - 10ms : duration(0);
+    return;
+  }
+  // The window is shut. Who holds it, and would the others go on?
+  member* slowest = nullptr;
+  std::uint64_t second = ~std::uint64_t(0);
+  for (member& m : members_) {
+    if (!m.in_loop) continue;
+    if (slowest == nullptr || m.sequence < slowest->sequence) {
+      if (slowest != nullptr) second = std::min(second, slowest->sequence);
+      slowest = &m;
+    } else {
+      second = std::min(second, m.sequence);
+    }
+  }
+  if (second < slowest->sequence + window_.packets() / 2) return;
+  slowest->alone += 50ms;
+  if (now - slowest->last_progress > options_.stall) leave_loop(*slowest, "has confirmed nothing for a while");
+  else if (slowest->alone > 2s) leave_loop(*slowest, "is slower than the others");
+}
+
+// --- state --------------------------------------------------------------------------------------------------------------
+
+void sender::choose_rails_and_segment() {
+  // The fewest interfaces that reach everybody, greedily: the one most receivers heard, then the one most others heard.
+  std::vector<const member*> left;
+  for (const member& m : members_)
+    if (m.state == member_state::active && m.rails != 0 && !m.deaf) left.push_back(&m);
+  std::uint32_t chosen = 0;
+  while (!left.empty()) {
+    std::size_t best = 0, most = 0;
+    for (std::size_t r = 0; r < options_.rails.size(); ++r) {
+      const auto n = static_cast<std::size_t>(std::ranges::count_if(left, [&](const member* m) { return (m->rails >> r & 1) != 0; }));
+      // Of equals the one that carries larger packets, then the first.
+      if (n > most || (n == most && n != 0 && options_.rails[r].datagram_bytes > options_.rails[best].datagram_bytes)) best = r, most = n;
+    }
+    if (most == 0) break;
+    chosen |= 1u << best;
+    std::erase_if(left, [&](const member* m) { return (m->rails >> best & 1) != 0; });
+  }
+  if (chosen != 0) active_rails_ = chosen;
+  std::uint32_t datagram = limits::segment_bytes_max;
+  for (std::size_t r = 0; r < options_.rails.size(); ++r)
+    if (active_rails_ >> r & 1) datagram = std::min(datagram, options_.rails[r].datagram_bytes);
+  std::uint32_t path_least = datagram;
+  for (const member& m : members_)
+    if (m.state == member_state::active && !m.deaf && m.datagram_bytes != 0) path_least = std::min<std::uint32_t>(path_least, m.datagram_bytes);
+  if (path_least < datagram) {
+    out_.push_back(note{log_level::warning, "the path to a receiver carries only " + std::to_string(path_least) + "-byte datagrams, the interface " +
+                                                std::to_string(datagram) + ": sending the smaller ones (check the MTU of every switch port)"});
+    datagram = path_least;
+  }
+  const auto segment = std::clamp<std::uint32_t>(datagram - std::min<std::uint32_t>(datagram, data_header::wire_size), limits::segment_bytes_min, limits::segment_bytes_max);
+  layout_ = layout(options_.objects, segment);
+}
+
+void sender::start(time_point now) {
+  choose_rails_and_segment();
+  segments_ = layout_.segments();
+  state_ = session_state::streaming;
+  times_.started = now;
+  bool anyone = false;
+  for (member& m : members_) anyone = anyone || (m.state == member_state::active && !m.asks_only && !m.deaf);
+  if (!anyone || !use_group()) bulk_ = segments_;   // everyone here asks for what it needs
+  window_ = window_control({.initial = std::max<std::uint64_t>(4ull * options_.batch_segments, 64), .least = 16, .tolerated = 0.02});
+  update_rate_loop(now);
+  epoch_end_ = 0;
+  confirm_every_ = std::max<std::uint64_t>(std::min(window_.packets(), window_.cap()) / 4, 1);
+  next_confirm_ = confirm_every_;
+  announce_interval_ = announce_slowest;
+  announce_to_group(now);
+  for (const member& m : members_)   // the deaf, and those without multicast, learn it too
+    if (m.state == member_state::active && (m.deaf || !use_group())) announce_to(now, m.where);
+}
+
+bool sender::table_ready(std::uint32_t object) const {
+  return table_known_[object];
+}
+
+error sender::outcome() const {
+  std::uint32_t complete = 0, counted = 0;
+  std::string first;
+  for (const member& m : members_) {
+    // A process that was lost and then restarted on its host is counted once, by its later self.
+    const bool superseded = m.state == member_state::lost && std::ranges::any_of(members_, [&](const member& o) {
+      return &o != &m && o.host == m.host && o.where.peer.address == m.where.peer.address && o.joined > m.last_heard;
+    });
+    if (superseded) continue;
+    ++counted;
+    if (m.state == member_state::complete) ++complete;
+    else if (first.empty()) first = m.host + " (" + to_string(m.where.peer) + "): " + (m.reason.empty() ? "not complete" : m.reason);
+  }
+  const std::uint32_t needed = options_.quorum != 0 ? options_.quorum : std::max(options_.expect, counted);
+  if (complete >= needed && (complete > 0 || options_.serve)) return {};
+  if (counted == 0) return {errc::no_receiver, 0, "no receiver joined"};
+  std::string text = std::to_string(complete) + " of " + std::to_string(needed) + " receivers are complete";
+  if (counted < options_.expect) text += "; " + std::to_string(options_.expect - counted) + " of the expected never joined";
+  if (!first.empty()) text += "; " + first;
+  return {errc::incomplete, 0, std::move(text)};
+}
+
+void sender::settle(time_point now) {
+  if (finished_ || closing_) return;
+  if (state_ == session_state::gathering) {
+    std::uint32_t ready = 0, active = 0;
+    for (const member& m : members_) {
+      active += m.state == member_state::active;
+      ready += m.state == member_state::active && m.ready && (m.datagram_bytes != 0 || m.deaf || !use_group());
+    }
+    const bool waited = now - times_.opened >= options_.wait;
+    if (options_.expect != 0 ? ready >= options_.expect || (waited && active > 0) : waited && active > 0) {
+      start(now);
+    } else if (waited && !options_.serve) {
+      finish(now, {errc::no_receiver, 0,
+                   "no receiver joined within " + std::to_string(seconds(options_.wait)).substr(0, 5) +
+                       " s. Is mcrecv running with the same --group? Check the interface (--interface), the host firewalls (UDP), and whether the "
+                       "switch forwards multicast (IGMP snooping with a querier)"});
+      return;
+    }
+  }
+  if (state_ == session_state::gathering) return;
+  if (state_ == session_state::streaming && bulk_ >= segments_) {
+    state_ = session_state::flushing;
+    times_.flushed = now;
+    announce_interval_ = std::clamp<duration>(2 * grtt_, 2ms, announce_slowest);
+    announce_due_ = now;
+  }
+  if (options_.deadline > 0ns && now - times_.opened >= options_.deadline && terminal_ < members_.size()) {
+    for (member& m : members_)
+      if (m.state == member_state::active) end_member(m, member_state::incomplete, "not complete by the deadline");
+    finish(now, outcome());
+    return;
+  }
+  if (state_ == session_state::flushing && !members_.empty() && terminal_ == members_.size()) {
+    state_ = session_state::lingering;
+    times_.ended = now;
+    announce_interval_ = announce_slowest;
+  }
+  if (state_ == session_state::lingering) {
+    if (terminal_ < members_.size()) {
+      state_ = session_state::flushing;
+      linger_until_ = never;
+      return;
+    }
+    if (options_.serve) return;
+    if (linger_until_ == never) linger_until_ = now + options_.linger;
+    if (now >= linger_until_) finish(now, outcome());
+  }
+}
+
+void sender::finish(time_point now, error result) {
+  if (finished_ || closing_) return;
+  closing_ = true;
+  if (times_.ended == never) times_.ended = now;
+  outcome_ = std::move(result);
+  repairs_ = {};
+  for (member& m : members_)
+    if (m.state == member_state::active) end_member(m, member_state::incomplete, outcome_.what);
+  const close_session bye{options_.session, static_cast<std::uint8_t>(outcome_.code == errc::ok ? errc::ok : outcome_.code), outcome_.what};
+  if (use_group())
+    for (int i = 0; i < 2; ++i) send({true, all_rails_, {}}, bye);
+  for (const member& m : members_)
+    if (m.state != member_state::complete && m.state != member_state::failed) send({false, 0, m.where}, bye);
+  out_.push_back(sender_finished{outcome_});
+}
+
+std::vector<receiver_report> sender::receivers() const {
+  static constexpr const char* names[] = {"active", "complete", "failed", "lost", "refused", "incomplete"};
+  std::vector<receiver_report> out;
+  for (const member& m : members_) {
+    receiver_report r;
+    r.id = m.host + " (" + to_string(m.where.peer) + ")";
+    r.state = names[static_cast<std::size_t>(m.state)];
+    r.reason = m.reason;
+    r.deaf = m.deaf;
+    r.left_rate_loop = m.left_loop;
+    r.nacks = m.nacks;
+    r.repaired_bytes = m.repaired_bytes;
+    out.push_back(std::move(r));
+  }
+  return out;
+}
+
+// --- output -------------------------------------------------------------------------------------------------------------
+
+void sender::send(destination to, const message& m, std::size_t pad_to) {
+  send_message action{to, write_message(m, pad_to)};
+  ++counters_.control_packets;
+  counters_.control_bytes += action.datagram.size() * (to.group ? static_cast<std::size_t>(std::popcount(to.rails)) : 1);
+  out_.push_back(std::move(action));
+}
+
+announce sender::make_announce(time_point now) const {
+  announce a;
+  a.session = options_.session;
+  a.state = state_;
+  a.no_multicast = !use_group();
+  a.segment_bytes = static_cast<std::uint16_t>(state_ == session_state::gathering ? 0 : layout_.segment_bytes());
+  a.counter = announce_counter_;
+  a.clock_us = std::max<std::uint32_t>(microseconds(now), 1);
+  a.sequence = sequence_;
+  a.segments = segments_;
+  a.bulk_segment = bulk_;
+  a.bytes = total_bytes_;
+  a.objects = static_cast<std::uint32_t>(options_.objects.size());
+  a.group_size = joined_;
+  a.grtt_us = static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::microseconds>(grtt_).count());
+  a.catalogue_bytes = static_cast<std::uint32_t>(catalogue_.size());
+  a.catalogue_digest = catalogue_digest_;
+  if (catalogue_.size() <= catalogue_chunk_bytes && state_ != session_state::lingering) a.catalogue = catalogue_;
+  return a;
+}
+
+void sender::announce_to_group(time_point now) {
+  if (!use_group()) return;
+  ++announce_counter_;
+  announce a = make_announce(now);
+  for (std::uint32_t r = 0; r < options_.rails.size(); ++r) {
+    const bool active = (active_rails_ >> r & 1) != 0;
+    if (!active && state_ != session_state::gathering && announce_counter_ % 4 != 0) continue;   // idle interfaces: for late receivers there
+    a.rail = static_cast<std::uint8_t>(r);
+    // While gathering announcements are padded to a ladder of sizes, the whole packet first: what arrives tells the path's MTU.
+    const std::uint32_t whole = options_.rails[r].datagram_bytes;
+    const std::uint32_t ladder[] = {1232, whole, 1472, 1400};
+    const bool probe = state_ == session_state::gathering;
+    send({true, 1u << r, {}}, a, probe ? std::min(whole, ladder[announce_counter_ % 4]) : 0);
+  }
+}
+
+void sender::announce_to(time_point now, path to) {
+  announce a = make_announce(now);
+  a.unicast = true;
+  a.rail = static_cast<std::uint8_t>(std::min(to.rail, 31u));
+  send({false, 0, to}, a);
+}
+
+void sender::send_catalogue(destination to, std::uint32_t first, std::uint32_t last) {
+  for (std::uint32_t c = first; c < last; ++c) {
+    const auto offset = static_cast<std::uint32_t>(c * catalogue_chunk_bytes);
+    if (offset >= catalogue_.size()) break;
+    catalogue_chunk chunk{options_.session, static_cast<std::uint32_t>(catalogue_.size()), offset, {}};
+    const std::size_t n = std::min(catalogue_chunk_bytes, catalogue_.size() - offset);
+    chunk.bytes.assign(catalogue_.begin() + offset, catalogue_.begin() + static_cast<std::ptrdiff_t>(offset + n));
+    send(to, chunk);
+  }
+}
+
+void sender::handle_timeout(time_point now) {
+  if (finished_ || closing_) return;
+  if (now >= announce_due_) {
+    announce_to_group(now);
+    announce_due_ = now + announce_interval_;
+    if (state_ == session_state::gathering || state_ == session_state::flushing) announce_interval_ = std::min<duration>(announce_interval_ * 2, announce_slowest);
+    else announce_interval_ = announce_slowest;
+  }
+  if (now >= catalogue_due_) {
+    catalogue_due_ = never;
+    std::uint32_t budget = 128;   // chunks at once: a burst that default socket buffers hold
+    while (budget != 0 && !catalogue_wanted_.empty()) {
+      const range r = *catalogue_wanted_.front();
+      const auto last = static_cast<std::uint32_t>(std::min<std::uint64_t>(r.last, r.first + budget));
+      send_catalogue(group(), static_cast<std::uint32_t>(r.first), last);
+      budget -= last - static_cast<std::uint32_t>(r.first);
+      catalogue_wanted_.erase(r.first, last);
+    }
+    if (!catalogue_wanted_.empty()) catalogue_due_ = now + 2ms;
+  }
+  if (now >= housekeeping_due_) {
+    check_members(now);
+    housekeeping_due_ = now + 50ms;
+  }
+  settle(now);
+  // Shut out by the window for longer than a round trip: the confirmations, or what they confirm, were lost. Say where we are.
+  if (blocked_since_ != never && now - blocked_since_ >= std::max<duration>(2 * grtt_, 2ms)) {
+    announce_to_group(now);
+    blocked_since_ = now;
+  }
+}
+
+time_point sender::next_timeout() const {
+  if (finished_ || closing_) return never;
+  time_point t = std::min(announce_due_, housekeeping_due_);
+  t = std::min(t, catalogue_due_);
+  if (state_ == session_state::gathering) t = std::min(t, times_.opened + options_.wait);
+  if (blocked_since_ != never) t = std::min(t, blocked_since_ + std::max<duration>(2 * grtt_, 2ms));
+  if (repair_due_ != never) t = std::min(t, std::max(repair_due_, pace_until_));
+  if (paced_) t = std::min(t, pace_until_);
+  if (linger_until_ != never) t = std::min(t, linger_until_);
+  if (options_.deadline > 0ns) t = std::min(t, times_.opened + options_.deadline);
+  return t;
+}
+
+duration sender::pace(std::uint64_t bytes) const {
+  if (options_.rate_bytes_per_s == 0) return duration(0);
+  return from_seconds(static_cast<double>(bytes) / static_cast<double>(options_.rate_bytes_per_s));
+}
+
+void sender::account(time_point now, const send_segments& batch, bool repair) {
+  std::uint64_t bytes = 0;
+  for (std::uint32_t i = 0; i < batch.count; ++i) bytes += layout_.segment(batch.segments[i]).bytes + data_header::wire_size;
+  if (batch.to.group) {
+    const std::uint64_t copies = static_cast<std::uint64_t>(std::popcount(batch.to.rails));
+    sequence_ += batch.count;
+    counters_.group_packets += batch.count;
+    if (repair) {
+      counters_.multicast_repairs += batch.count;
+      counters_.multicast_repair_bytes += bytes * copies;
+    } else {
+      counters_.bulk_segments += batch.count;
+      counters_.bulk_bytes += bytes * copies;
+    }
+  } else {
+    counters_.unicast_repairs += batch.count;
+    counters_.unicast_repair_bytes += bytes;
+  }
+  if (options_.rate_bytes_per_s != 0) {
+    // A late timer may be made up for, by one short burst and no more.
+    const time_point from = std::max(pace_until_, now - 2ms);
+    pace_until_ = from + pace(bytes + batch.count * options_.rails[0].header_bytes);
+  }
+}
+
+bool sender::next_bulk(time_point, send_segments& out) {
+  if (state_ != session_state::streaming || bulk_ >= segments_) return false;
+  const std::uint64_t room = window_limit() - std::min(window_limit(), sequence_);
+  if (room == 0) return false;
+  std::uint32_t want = options_.batch_segments;
+  const segment_extent here = layout_.segment(bulk_);
+  const block_extent block = layout_.block(here.block);
+  const std::uint64_t left = block.last_segment - bulk_;
+  if (left >= want) {
+    // Even batches to the end of the block, so that none is tiny: its last segment is short and ends a burst anyway.
+    const std::uint64_t batches = (left + want - 1) / want;
+    want = static_cast<std::uint32_t>((left + batches - 1) / batches);
+  }
+  // Do not dribble: a burst much smaller than wanted costs as much as a whole one; better wait for more confirmations.
+  if (room < want && room < window_.packets() / 4) return false;
+  want = static_cast<std::uint32_t>(std::min<std::uint64_t>({want, room, segments_ - bulk_}));
+  // A batch passes from an object's data into its table only when the table is made: after the data was read.
+  const object_extent& object = layout_.object(here.object);
+  if (bulk_ < object.table_segment) want = static_cast<std::uint32_t>(std::min<std::uint64_t>(want, object.table_segment - bulk_));
+  out.to = group();
+  out.flags = 0;
+  out.sequence = sequence_;
+  out.count = want;
+  for (std::uint32_t i = 0; i < want; ++i) out.segments[i] = bulk_ + i;
+  bulk_ += want;
+  if (bulk_ >= object.table_segment) table_known_[here.object] = true;
+  return true;
+}
+
+bool sender::servable(std::uint64_t segment, time_point) {
+  const std::uint32_t object = layout_.object_of_segment(segment);
+  return segment < layout_.object(object).table_segment || table_ready(object);
+}
+
+bool sender::next_repair(time_point now, send_segments& out, std::uint32_t& whom) {
+  if (repairs_.empty()) {
+    repair_due_ = never;
+    return false;
+  }
+  if (repair_due_ == never || now < repair_due_) return false;
+  out.count = 0;
+  whom = repair_queue::several;
+  std::uint32_t looked = 0;
+  std::uint64_t room = window_limit() - std::min(window_limit(), sequence_);
+  for (auto e = repairs_.next(); e && out.count < options_.batch_segments && looked < 512; e = repairs_.next(e->segments.last), ++looked) {
+    if (e->receiver != repair_queue::several && members_[e->receiver].state != member_state::active) {
+      repairs_.erase(e->segments);   // nobody is left who wants it
+      continue;
+    }
+    if (out.count != 0 && e->receiver != whom) continue;
+    if (out.count == 0 && e->receiver == repair_queue::several && room == 0) continue;
+    for (std::uint64_t s = e->segments.first; s < e->segments.last && out.count < options_.batch_segments; ++s) {
+      if (!servable(s, now)) continue;
+      whom = e->receiver;
+      out.segments[out.count++] = s;
+      if (whom == repair_queue::several && out.count >= room) break;
+    }
+    if (whom == repair_queue::several && out.count >= room) break;
+  }
+  if (out.count == 0) {
+    repair_due_ = repairs_.empty() ? never : now + 1ms;   // the window is shut, or a digest table is being made
+    return false;
+  }
+  const bool to_group = whom == repair_queue::several;
+  for (std::uint32_t i = 0; i < out.count;) {   // consecutive ones as a range
+    std::uint32_t j = i + 1;
+    while (j < out.count && out.segments[j] == out.segments[j - 1] + 1) ++j;
+    const range r{out.segments[i], out.segments[j - 1] + 1};
+    repairs_.erase(r);
+    if (to_group) {
+      recently_repaired_.insert(r.first, r.last);
+      group_repaired_.emplace_back(now, r);
+    } else {
+      members_[whom].answered.emplace_back(now, r);
+    }
+    i = j;
+  }
+  if (to_group) {
+    out.to = group();
+    out.sequence = sequence_;
+  } else {
+    member& m = members_[whom];
+    out.to = {false, 0, m.where};
+    out.sequence = 0;
+    if (m.answered.size() > 4096) m.answered.pop_front();
+  }
+  out.flags = static_cast<std::uint8_t>(data_header::repair | (to_group ? 0 : data_header::unicast));
+  if (repairs_.empty()) repair_due_ = never;
+  return true;
+}
+
+bool sender::next_direct(time_point now, send_segments& out, std::uint32_t& whom) {
+  const auto n = static_cast<std::uint32_t>(members_.size());
+  for (std::uint32_t k = 0; k < n; ++k) {
+    member& m = members_[(next_direct_ + k) % n];
+    if (m.state != member_state::active || m.direct.empty()) continue;
+    out.count = 0;
+    for (const auto& [first, last] : m.direct) {
+      for (std::uint64_t s = first; s < last && out.count < options_.batch_segments; ++s)
+        if (servable(s, now)) out.segments[out.count++] = s;
+      if (out.count >= options_.batch_segments) break;
+    }
+    if (out.count == 0) continue;
+    for (std::uint32_t i = 0; i < out.count; ++i) m.direct.erase(out.segments[i], out.segments[i] + 1);
+    whom = (next_direct_ + k) % n;
+    next_direct_ = (whom + 1) % n;
+    out.to = {false, 0, m.where};
+    out.sequence = 0;
+    out.flags = data_header::repair | data_header::unicast;
+    return true;
+  }
+  return false;
+}
+
+std::optional<sender_action> sender::poll_action(time_point now) {
+  if (!out_.empty()) {
+    sender_action a = std::move(out_.front());
+    out_.pop_front();
+    if (std::holds_alternative<sender_finished>(a)) finished_ = true;
+    return a;
+  }
+  if (finished_ || closing_ || state_ == session_state::gathering) return std::nullopt;
+  paced_ = now < pace_until_;
+  if (paced_) return std::nullopt;
+
+  std::optional<sender_action> action(std::in_place, std::in_place_type<send_segments>);
+  send_segments& batch = std::get<send_segments>(*action);
+  std::uint32_t whom = repair_queue::several;
+  // Repairs take turns with the first pass, at most one packet for each of its packets; what it leaves idle is theirs.
+  const bool turn = repair_credit_ > 0;
+  bool repair = true;
+  if (turn && (next_repair(now, batch, whom) || next_direct(now, batch, whom))) {
+    repair_credit_ -= std::min<std::uint64_t>(repair_credit_, batch.count);
+  } else if (next_bulk(now, batch)) {
+    repair = false;
+    repair_credit_ = std::min<std::uint64_t>(repair_credit_ + batch.count, 4 * batch_segments_max);
+  } else if (turn || !(next_repair(now, batch, whom) || next_direct(now, batch, whom))) {
+    window_shut_ = in_loop_ > 0 && sequence_ + window_.packets() / 4 >= window_limit();
+    if (!window_shut_) blocked_since_ = never;
+    else if (blocked_since_ == never) blocked_since_ = now;
+    return std::nullopt;
+  }
+  if (!batch.to.group) {   // within what this receiver may draw: an honest one never comes near it
+    member& m = members_[whom];
+    std::uint64_t bytes = 0;
+    for (std::uint32_t i = 0; i < batch.count; ++i) bytes += layout_.segment(batch.segments[i]).bytes;
+    if (bytes > m.budget) {
+      m.direct.clear();
+      drop("over_budget");
+      return poll_action(now);
+    }
+    m.budget -= bytes;
+    m.repaired_bytes += bytes;
+  }
+  window_shut_ = false;
+  if (batch.to.group) {
+    blocked_since_ = never;
+    const std::uint64_t after = sequence_ + batch.count;
+    // A confirmation four times a window, at the end of the pass, and when the window is about to shut.
+    if (after >= next_confirm_ || bulk_ >= segments_ || after >= window_limit()) {
+      batch.confirm_last = true;
+      next_confirm_ = after + confirm_every_;
+      if (confirm_sent_.size() < 256) confirm_sent_.emplace_back(after, now);
+    }
+  }
+  account(now, batch, repair);
+  if (!repair && bulk_ >= segments_) settle(now);
+  return action;
+}
+
+}  // namespace ddf

@@ -1,0 +1,205 @@
+// The sender of one session, sans-IO: packets, time and commands in, actions out.
+//
+// gathering: announces, admits receivers.  streaming: every segment once to the group, repairs between.
+// flushing: all was sent, what is missing is asked for.  lingering: everyone is served, late receivers still may come.
+// After finish an engine only answers DONE with FAREWELL.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+#include <ddf/options.hpp>
+#include "lib/model/layout.hpp"
+#include "lib/model/prng.hpp"
+#include "lib/session/actions.hpp"
+#include "lib/session/repair_queue.hpp"
+#include "lib/session/window_control.hpp"
+#include "lib/wire/messages.hpp"
+
+namespace ddf {
+
+struct sender_rail {
+  std::uint32_t datagram_bytes = 1472;   // largest UDP payload that leaves whole
+  std::uint32_t header_bytes = 28;       // IP and UDP headers in front of each
+  std::string name;
+};
+
+struct sender_options {
+  session_id session;
+  catalogue objects;
+  std::vector<sender_rail> rails;            // at least one, at most 32
+  std::vector<bool> tables_known;            // per object: the digest table exists before its data is read
+  multicast_use multicast = multicast_use::attempt;
+  std::uint32_t batch_segments = 44;         // packets handed to the shell at once
+  std::uint64_t rate_bytes_per_s = 0;        // 0: as fast as the group confirms
+  std::uint32_t window_packets_max = 1 << 14;
+  std::uint32_t window_bytes_max = 4 << 20;  // more on the way than this only grows queues and leaves the cache
+  std::uint32_t expect = 0;
+  duration wait = std::chrono::seconds(2);
+  duration deadline{0};                      // 0: none
+  std::uint32_t quorum = 0;                  // 0: all
+  duration linger{0};
+  bool serve = false;
+  std::uint32_t receivers_max = 4096;
+  std::uint32_t rate_loop_max = 32;          // receivers that confirm; the others only ask
+  duration silence = std::chrono::seconds(5);          // a receiver unheard for so long is lost
+  duration stall = std::chrono::milliseconds(200);     // one that holds the window alone for so long leaves the rate loop
+};
+
+class sender {
+ public:
+  sender(sender_options options, prng& rng, time_point now);
+  sender(const sender&) = delete;
+  sender& operator=(const sender&) = delete;
+
+  void handle_datagram(time_point now, path from, std::span<const std::byte> datagram);
+  void handle_timeout(time_point now);
+  void handle_digests_ready(time_point now, std::uint32_t object);
+  void handle_queue_full(time_point now);             // ENOBUFS: the local queue took no more
+  void stop(time_point now, error reason);            // cancelled, or the source changed: receivers are told
+
+  std::optional<sender_action> poll_action(time_point now);
+  time_point next_timeout() const;
+
+  // What the shell reports; cheap.
+  bool finished() const { return finished_; }
+  session_state state() const { return state_; }
+  const layout& segments() const { return layout_; }
+  std::uint64_t bulk_segment() const { return bulk_; }
+  std::uint32_t active_rails() const { return active_rails_; }
+  std::uint32_t receivers_joined() const { return joined_; }
+  std::uint32_t receivers_complete() const { return complete_; }
+  std::vector<receiver_report> receivers() const;
+
+  struct counters {
+    std::uint64_t bulk_segments = 0, group_packets = 0, multicast_repairs = 0, unicast_repairs = 0;   // packets
+    std::uint64_t multicast_repair_bytes = 0, unicast_repair_bytes = 0, bulk_bytes = 0;              // payload and ddf header
+    std::uint64_t control_packets = 0, control_bytes = 0, nacks = 0, nack_ranges = 0, repair_notices = 0, statuses = 0;
+    std::map<std::string, std::uint64_t> dropped;   // packets that were not used, by reason
+  };
+  const counters& count() const { return counters_; }
+  struct times {
+    time_point opened{}, started = never, flushed = never, ended = never;
+  };
+  const times& when() const { return times_; }
+  duration group_round_trip() const { return grtt_; }
+  std::uint64_t window() const { return window_.packets(); }
+
+ private:
+  enum class member_state : std::uint8_t { active, complete, failed, lost, refused, incomplete };
+  struct member {
+    path where;
+    receiver_id id;
+    join_token token;
+    std::string host;
+    member_state state = member_state::active;
+    std::string reason;
+    bool ready = false, asks_only = false, deaf = false;
+    bool in_loop = false, left_loop = false;
+    std::uint32_t rails = 0, buffer_bytes = 0;
+    std::uint16_t datagram_bytes = 0;
+    time_point last_heard{}, last_progress{}, joined{};
+    duration rtt{0};
+    std::uint64_t sequence = 0, received = 0;               // as last confirmed
+    std::uint64_t epoch_sequence = 0, epoch_received = 0;   // at the start of the window being measured
+    double loss = 0;
+    duration alone{0};                                      // how long it alone held the window, lately
+    range_set direct;                                       // to be sent to it alone
+    std::deque<std::pair<time_point, range>> answered;      // unicast repairs that may still be on their way
+    std::uint64_t budget = 0;                               // bytes of repair it may still draw
+    std::uint64_t nacks = 0, repaired_bytes = 0;
+  };
+
+  void on(time_point now, path from, const join& m);
+  void on(time_point now, path from, const query& m);
+  void on(time_point now, path from, const status& m);
+  void on(time_point now, path from, const nack& m);
+  void on(time_point now, path from, const done& m);
+  void drop(const char* reason) { ++counters_.dropped[reason]; }
+
+  member* by_token(path from, join_token token);
+  void confirm_progress(time_point now, member& m, std::uint64_t sequence, std::uint64_t received);
+  void measure_window(time_point now);
+  void welcome_member(const member& m, refusal refused = refusal::none);
+  void update_rate_loop(time_point now);
+  void check_members(time_point now);
+  void end_member(member& m, member_state state, std::string reason);
+  void leave_loop(member& m, std::string why);
+
+  void start(time_point now);
+  void choose_rails_and_segment();
+  std::uint64_t window_limit() const;                    // the sequence up to which the group may be sent
+  std::uint64_t least_confirmed() const;
+  bool table_ready(std::uint32_t object) const;
+  bool servable(std::uint64_t segment, time_point now);
+  void settle(time_point now);                           // state changes that follow from counters
+  void finish(time_point now, error outcome);
+  error outcome() const;
+
+  announce make_announce(time_point now) const;
+  void announce_to_group(time_point now);
+  void announce_to(time_point now, path to);
+  void send_catalogue(destination to, std::uint32_t first_chunk, std::uint32_t last_chunk);
+  void send(destination to, const message& m, std::size_t pad_to = 0);
+  destination group() const { return destination{true, active_rails_, {}}; }
+  bool use_group() const { return options_.multicast != multicast_use::off; }
+
+  bool next_bulk(time_point now, send_segments& out);
+  bool next_repair(time_point now, send_segments& out, std::uint32_t& whom);
+  bool next_direct(time_point now, send_segments& out, std::uint32_t& whom);
+  void account(time_point now, const send_segments& batch, bool repair);
+  duration pace(std::uint64_t bytes) const;
+
+  sender_options options_;
+  prng& rng_;
+  layout layout_;
+  std::vector<std::byte> catalogue_;
+  digest catalogue_digest_;
+  session_state state_ = session_state::gathering;
+  bool finished_ = false, closing_ = false;
+  times times_;
+  std::uint64_t total_bytes_ = 0;
+
+  std::vector<member> members_;
+  std::unordered_map<std::uint64_t, std::uint32_t> by_id_, by_token_;
+  std::uint32_t joined_ = 0, complete_ = 0, terminal_ = 0, in_loop_ = 0;
+  std::uint32_t all_rails_ = 1, active_rails_ = 1;
+
+  std::uint64_t sequence_ = 0;        // packets sent to the group
+  std::uint64_t bulk_ = 0;            // next segment of the first pass
+  std::uint64_t segments_ = 0;        // of the session
+  window_control window_;
+  std::uint64_t confirm_every_ = 64, next_confirm_ = 0, epoch_end_ = 0;
+  std::deque<std::pair<std::uint64_t, time_point>> confirm_sent_;   // sequence after a confirm packet, when it left
+  duration grtt_ = std::chrono::milliseconds(1);
+  bool grtt_measured_ = false;
+  bool window_shut_ = false, paced_ = false;
+  time_point blocked_since_ = never;
+
+  repair_queue repairs_;
+  time_point repair_due_ = never;
+  std::uint64_t repair_credit_ = 0;                       // repairs are at most as many packets as the bulk while it lasts
+  std::deque<std::pair<time_point, range>> group_repaired_;
+  range_set recently_repaired_;
+  std::vector<bool> table_known_, table_asked_;
+  std::uint32_t next_direct_ = 0;
+  std::vector<range> notice_;                             // to be announced as about to be repaired
+  bool catalogue_sent_ = false;
+  range_set catalogue_wanted_;
+  time_point catalogue_due_ = never;
+
+  std::uint32_t announce_counter_ = 0;
+  time_point announce_due_{};
+  duration announce_interval_ = std::chrono::milliseconds(2);
+  time_point housekeeping_due_{};
+  time_point pace_until_{};
+  time_point linger_until_ = never;
+  std::deque<sender_action> out_;
+  counters counters_;
+  error outcome_;
+};
+
+}  // namespace ddf
