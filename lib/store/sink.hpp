@@ -8,11 +8,14 @@
 #include <optional>
 #include <span>
 #include <string>
+
 #include <ddf/error.hpp>
 #include "lib/model/manifest.hpp"
 #include "lib/model/range_set.hpp"
 
 namespace ddf {
+
+class file_system;
 
 class object_sink {
  public:
@@ -20,13 +23,17 @@ class object_sink {
   /// Writes pieces that follow each other in a part. Called by one thread; commit() may run on another, after the last write.
   /// Errors: io with errno (ENOSPC: the disk is full). Cost: one pwritev in the common case; short writes are continued.
   virtual result<void> write(std::uint32_t part, std::uint64_t offset, std::span<const iovec> pieces) = 0;
+  /// Reads back; what was not written yet is zero. Thread-safe, also beside write().
   virtual result<void> read(std::uint32_t part, std::uint64_t offset, std::span<std::byte> out) = 0;
   /// Makes the object visible under its name, whole: sizes exact, permissions set, fsync, rename, fsync of the folder.
-  /// Output: the final path (empty for memory). Errors: io; refused when the name is taken by something that must not be replaced.
+  /// Output: the final path (empty for memory). Errors: io; refused when the name is taken by something that must not be
+  /// replaced. After an error nothing has changed under the name, and keep() or discard() decide about what is there.
   virtual result<std::string> commit(const digest_table& digests) = 0;
-  /// Keeps what is there for a later resume: `complete` are the blocks (rows of the digest table) that are on disk.
+  /// Writes down which blocks (rows of the digest table) are on disk, and goes on: what survives a killed receiver.
+  virtual result<void> checkpoint(const range_set& complete) = 0;
+  /// Keeps what is there for a later resume: `complete` are the blocks that are on disk. The last call.
   virtual result<void> keep(const range_set& complete) = 0;
-  /// Removes what is there.
+  /// Removes what is there. The last call.
   virtual void discard() = 0;
 };
 
@@ -41,20 +48,24 @@ class output_tree {
  public:
   struct options {
     std::string directory;         // created when missing
-    std::string state_directory;   // created when missing
+    std::string state_directory;   // created when missing; empty: nothing is remembered, so nothing resumes and no folder is replaced
   };
+  /// Input: `files`, when given, stands in for the system calls that change files.
   /// Errors: io, naming the folder and the cure.
-  static result<std::unique_ptr<output_tree>> open(const options& o);
-  virtual ~output_tree() = default;
+  static result<std::unique_ptr<output_tree>> open(const options& o, std::shared_ptr<file_system> files = {});
+  virtual ~output_tree() = default;   // sinks may outlive it
 
   /// Prepares a hidden file or folder beside the final name (`.NAME.ddf-XXXXXXXX.partial`), or takes up the one an
-  /// earlier transfer of an equal description (all but the version) left.
+  /// earlier transfer of an equal description (all but the version) left. An object of one unnamed part lands as a file,
+  /// another as a folder. When another process or sink works on the same name, a fresh one is made, which cannot be kept.
   /// Errors: refused (the name is taken by a folder, or a folder object's name by a file or by a folder that ddf did not make;
-  /// a component is a link), io (ENOSPC, EACCES …). Only this object is affected.
+  /// a component is a link), invalid_argument, io (ENOSPC, EACCES …). Only this object is affected. Thread-safe.
   virtual result<opened_sink> open_object(const manifest& m) = 0;
-  /// The root digest of the version that is under this description's name now, if ddf put it there and it is untouched
-  /// (size, mtime, inode as recorded). Lets a receiver that is current fetch nothing.
+  /// The root digest of the version that is under this description's name now, if ddf put it there, from an equal
+  /// description, and it is untouched (size, mtime, inode as recorded). Lets a receiver that is current fetch nothing.
   virtual std::optional<digest> current_root(const manifest& m) const = 0;
+  /// The digests of that version. Cost: reads a small file.
+  virtual std::optional<digest_table> current_digests(const manifest& m) const = 0;
   virtual std::string final_path(const manifest& m) const = 0;
   /// Bytes that may be written: what is free in the folder for this user.
   virtual std::uint64_t bytes_free() const = 0;
@@ -63,7 +74,9 @@ class output_tree {
 /// Keeps an object in sealed shared memory (memfd); `view` gives the parts after commit.
 class memory_sink : public object_sink {
  public:
+  /// Errors: io, too_large (beyond what this machine can address).
   static result<std::unique_ptr<memory_sink>> open(const manifest& m);
+  /// The bytes of a part, immutable, as long as the sink lives. Empty before commit().
   virtual std::span<const std::byte> view(std::uint32_t part) const = 0;
 };
 
