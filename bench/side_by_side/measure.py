@@ -69,7 +69,7 @@ class Run:
         path = f"{self.directory}/ledger"
         if not os.path.exists(path):
             with open(path, "wb") as f:
-                f.write(bytes(64 * self.n))
+                f.write(bytes(64 * (1 + self.n)))
         return path
 
 
