@@ -84,11 +84,14 @@ std::string environment_name(const std::string& setting) {
 
 command_line::command_line(page text) : page_(std::move(text)) {}
 
-void command_line::group(std::string heading) { heading_ = std::move(heading); }
+void command_line::group(std::string heading, bool common) {
+  heading_ = std::move(heading);
+  common_ = common;
+}
 
 void command_line::add(setting s) {
   DDF_ASSERT(std::none_of(declared_.begin(), declared_.end(), [&](const declared& d) { return d.s.name == s.name; }));
-  declared_.push_back({std::move(s), heading_});
+  declared_.push_back({std::move(s), heading_, common_});
 }
 
 result<command_line::level> command_line::read_options(int argc, char** argv) {
@@ -189,12 +192,11 @@ result<command_line::level> command_line::read_file(const std::string& path) con
     const auto label = fmt::format("{}:{}: {}", path, entry.line, printable(key));
     const auto found =
         std::find_if(declared_.begin(), declared_.end(), [&](const declared& d) { return d.s.name == key; });
-    if (found == declared_.end()) {
-      const auto* cure = entry.in_table
-                             ? "there is no such option"
-                             : "there is no such common option (those of one program go below [mcsend] or [mcrecv])";
-      return fail(errc::invalid_argument, fmt::format("{}: {}", label, cure));
-    }
+    if (found == declared_.end())
+      return fail(errc::invalid_argument,
+                  fmt::format("{}: there is no such {}option", label, entry.in_table ? "" : "common "));
+    if (!entry.in_table && !found->common)
+      return fail(errc::invalid_argument, fmt::format("{}: stands below [{}], not at the top", label, page_.program));
     if (found->s.command_line_only || key == "config")
       return fail(errc::invalid_argument, fmt::format("{}: cannot stand in a file", label));
     if (entry.texts.size() != 1 && found->s.kind != setting_kind::list)

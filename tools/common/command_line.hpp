@@ -59,8 +59,9 @@ class command_line {
 
   explicit command_line(page text);
 
-  /// Options that follow stand below this heading in --help.
-  void group(std::string heading);
+  /// Options that follow stand below this heading in --help. Those that are `common` to both programs may also stand
+  /// at the top of a file.
+  void group(std::string heading, bool common = false);
   /// Declares an option. Precondition: its name is new.
   void add(setting s);
 
@@ -79,6 +80,7 @@ class command_line {
   struct declared {
     setting s;
     std::string heading;
+    bool common = false;
   };
   struct values {  // one setting's values on one level
     std::vector<std::string> texts;
@@ -93,6 +95,7 @@ class command_line {
 
   page page_;
   std::string heading_;
+  bool common_ = false;
   std::vector<declared> declared_;
   std::vector<std::string> arguments_;
   std::map<std::string, effective> effective_;

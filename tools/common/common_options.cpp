@@ -120,7 +120,7 @@ setter set_flag(bool& out) {
 
 void add_network_options(command_line& line, common_options& options) {
   auto& network = options.network;
-  line.group("Network");
+  line.group("Network", true);
   line.add({.name = "group",
             .value = "ADDR:PORT",
             .help = "the multicast group, IPv4 or IPv6 (default 239.77.7.7:7700)",
@@ -179,7 +179,7 @@ void add_network_options(command_line& line, common_options& options) {
 
 void add_output_options(command_line& line, common_options& options) {
   auto& console = options.console;
-  line.group("Output");
+  line.group("Output", true);
   line.add({.name = "json",
             .kind = setting_kind::flag,
             .help = "write JSON lines to standard output, the last one the summary",

@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <fstream>
-#include <iterator>
 #include <optional>
 
 #include <fmt/format.h>
@@ -10,6 +9,8 @@
 
 namespace ddf::tools {
 namespace {
+
+constexpr std::size_t file_bytes_max = 1 << 20;
 
 std::optional<std::string> scalar_text(const toml::node& node) {
   if (const auto* s = node.as_string()) return s->get();
@@ -40,9 +41,12 @@ std::optional<config_entry> read_entry(const toml::node& node) {
 
 result<std::map<std::string, config_entry>> read_config_file(const std::string& path, const std::string& program) {
   std::ifstream file(path, std::ios::binary);
-  std::string text;
-  if (file) text.assign(std::istreambuf_iterator<char>(file), {});
-  if (!file || file.bad()) return fail(errc::io, fmt::format("cannot read '{}'", path), errno);
+  std::string text(file_bytes_max + 1, '\0');
+  if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!file.is_open() || file.bad()) return fail(errc::io, fmt::format("cannot read '{}'", path), errno);
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > file_bytes_max)
+    return fail(errc::invalid_argument, fmt::format("{}: is longer than {} bytes", path, file_bytes_max));
 
   toml::table root;
   try {

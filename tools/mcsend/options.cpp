@@ -104,9 +104,16 @@ command_line mcsend_command_line(mcsend_options& options) {
               return set;
             }});
   line.add({.name = "deadline",
-            .value = "TIME",
-            .help = "give up on receivers that are not complete by then (default: none while they make progress)",
-            .set = set_time(options.publish.deadline, std::chrono::nanoseconds(1))});
+            .value = "TIME|none",
+            .help = "give up on receivers that are not complete by then (default none: wait while they make progress)",
+            .default_text = "none",
+            .set = [&](const std::string& text) -> result<void> {
+              options.publish.deadline = {};
+              if (text == "none") return {};
+              if (auto set = set_time(options.publish.deadline, std::chrono::nanoseconds(1))(text); !set)
+                return fail(errc::invalid_argument, set.error().what + ", or none");
+              return {};
+            }});
   line.add({.name = "quorum",
             .value = "N|all",
             .help = "how many complete receivers are a success (default all: all that joined and all expected)",
