@@ -65,6 +65,7 @@ class sender {
   time_point next_timeout() const;
 
   // What the shell reports; cheap.
+  session_id id() const { return options_.session; }
   bool finished() const { return finished_; }
   session_state state() const { return state_; }
   const layout& segments() const { return layout_; }

@@ -1,0 +1,384 @@
+#include "lib/runtime/publication.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+namespace ddf {
+
+using namespace std::chrono_literals;
+
+static constexpr int batches_per_turn = 16;   // then what has arrived is looked at
+static constexpr duration snapshot_interval = 40ms;
+
+publication::publication(publisher_shell& shell, std::vector<session_source::item> items, const publish_options& options, std::vector<std::string> warnings)
+    : shell_(shell), source_(std::move(items)), options_(options), rng_(random_number()), warnings_(std::move(warnings)) {
+  for (std::size_t i = 0; i < source_.objects(); ++i) {
+    manifests_.push_back(source_.object(i).description);
+    progress_.bytes_total += manifests_.back().size();
+  }
+  if (!manifests_.empty()) progress_.current = manifests_.front().name;
+}
+
+publication::~publication() = default;
+
+report publication::wait() {
+  std::unique_lock lock(mutex_);
+  done_.wait(lock, [this] { return finished_; });
+  return report_;
+}
+
+bool publication::wait_for(std::chrono::nanoseconds limit) {
+  std::unique_lock lock(mutex_);
+  return done_.wait_for(lock, limit, [this] { return finished_; });
+}
+
+progress publication::snapshot() const {
+  const std::lock_guard lock(mutex_);
+  return progress_;
+}
+
+void publication::cancel() {
+  asio::post(shell_.io, [self = shared_from_this()] {
+    self->cancel_asked_ = true;
+    if (!self->begun_ || self->ended_) return;
+    const bool served = self->options_.serve && self->engine_->receivers_complete() == self->engine_->receivers_joined();
+    self->engine_->stop(now(), served ? error{} : error{errc::interrupted, 0, "interrupted at the sender"});
+    self->drive();
+  });
+}
+
+void publication::begin(std::function<void()> on_end) {
+  on_end_ = std::move(on_end);
+  begun_ = true;
+  sender_options o;
+  o.session = session_id{random_number()};
+  o.objects = manifests_;
+  const bool v6 = shell_.plan.group.v6;
+  std::uint32_t largest = 0;
+  for (const sender_rail_socket& r : shell_.rails) {
+    sender_rail rail{datagram_bytes(r.interface, v6, shell_.options.mtu), header_bytes(v6), r.interface.name};
+    largest = std::max(largest, rail.datagram_bytes);
+    o.rails.push_back(std::move(rail));
+  }
+  for (std::size_t i = 0; i < source_.objects(); ++i) o.tables_known.push_back(source_.table_known(i));
+  o.multicast = shell_.options.multicast;
+  o.batch_segments = std::clamp<std::uint32_t>(65'500 / largest, 1, 44);
+  o.rate_bytes_per_s = shell_.options.rate_bytes_per_s;
+  o.expect = options_.expect;
+  o.wait = options_.wait > 0ns ? duration(options_.wait) : options_.expect != 0 ? duration(60s) : duration(2s);
+  o.deadline = options_.deadline;
+  o.quorum = options_.quorum;
+  o.linger = options_.linger;
+  o.serve = options_.serve;
+  engine_ = std::make_unique<sender>(std::move(o), rng_, now());
+  for (sender_rail_socket& r : shell_.rails)
+    if (r.socket) r.socket->set_multicast_loop(true);
+  timer_ = std::make_unique<lazy_timer>(shell_.io, [this] {
+    if (ended_) return;
+    engine_->handle_timeout(now());
+    drive();
+  });
+  snapshot_at_ = now();
+  if (cancel_asked_) engine_->stop(now(), {errc::interrupted, 0, "interrupted at the sender"});
+  engine_->handle_timeout(now());
+  drive();
+}
+
+void publication::handle_datagram(std::uint32_t rail, const datagram& d) {
+  if (ended_) return;
+  if (!local_receivers_ && is_local(shell_.all_interfaces, d.from) && !shell_.rails[rail].interface.loopback) {
+    local_receivers_ = true;   // receivers on this host hear us only when packets loop back
+    for (sender_rail_socket& r : shell_.rails)
+      if (r.socket) r.socket->set_multicast_loop(true);
+  }
+  engine_->handle_datagram(now(), {d.from, rail}, d.bytes);
+}
+
+// --- actions --------------------------------------------------------------------------------------------------------------
+
+void publication::drive() {
+  if (ended_ || driving_ || waiting_) return;
+  driving_ = true;
+  const auto self = shared_from_this();
+  int batches = 0;
+  bool more = false;
+  while (!ended_ && !waiting_) {
+    auto a = engine_->poll_action(now());
+    if (!a) break;
+    if (std::holds_alternative<send_segments>(*a) && ++batches == batches_per_turn) {
+      perform(*a);
+      more = true;
+      break;
+    }
+    perform(*a);
+  }
+  driving_ = false;
+  if (ended_) return;
+  if (!loop_decided_ && engine_->state() != session_state::gathering) {
+    loop_decided_ = true;
+    // A copy of everything for ourselves would cost as much as a receiver does.
+    if (!local_receivers_)
+      for (sender_rail_socket& r : shell_.rails)
+        if (r.socket) r.socket->set_multicast_loop(false);
+  }
+  const time_point t = now();
+  if (t >= snapshot_due_) publish_snapshot(t);
+  if (more && !waiting_) asio::post(shell_.io, [self] { self->drive(); });
+  timer_->at(std::min(engine_->next_timeout(), t + snapshot_interval));
+}
+
+void publication::perform(sender_action& a) {
+  if (auto* m = std::get_if<send_message>(&a)) {
+    perform(*m);
+  } else if (auto* s = std::get_if<send_segments>(&a)) {
+    send_data(*s);
+  } else if (auto* p = std::get_if<prepare_digests>(&a)) {
+    prepare(p->object);
+  } else if (auto* n = std::get_if<note>(&a)) {
+    shell_.log(n->level, n->text);
+    if (n->level == log_level::warning && warnings_.size() < 100) warnings_.push_back(n->text);
+  } else if (auto* f = std::get_if<sender_finished>(&a)) {
+    end(f->outcome);
+  }
+}
+
+void publication::perform(send_message& m) {
+  const auto send_one = [&](std::size_t rail, const endpoint& to) {
+    sender_rail_socket& r = shell_.rails[rail];
+    if (!r.socket) return send_failed(rail, ENODEV, 1);
+    int e = 0;
+    const auto outcome = r.socket->send(to, 0, m.datagram, &e);
+    packet_headers_ += header_bytes(to.v6);
+    if (outcome != udp_socket::sent::all) send_failed(rail, e, 1);
+  };
+  if (!m.to.group) return send_one(m.to.peer.rail, m.to.peer.peer);
+  for (std::size_t r = 0; r < shell_.rails.size(); ++r)
+    if (m.to.rails >> r & 1) {
+      endpoint to = shell_.plan.group;
+      if (to.v6) to.scope = shell_.rails[r].interface.index;
+      send_one(r, to);
+    }
+}
+
+bool publication::send_data(send_segments& s) {
+  const bool first_pass = (s.flags & data_header::repair) == 0;
+  auto payloads = source_.payloads(engine_->segments(), std::span(s.segments).first(s.count), first_pass);
+  if (!payloads) {
+    source_failed(payloads.error());
+    return true;
+  }
+  payloads_.assign(payloads->begin(), payloads->end());
+  header_bytes_.resize(s.count);
+  headers_.resize(s.count);
+  data_header h;
+  h.session_tag = static_cast<std::uint32_t>(engine_->id().value);
+  for (std::uint32_t i = 0; i < s.count; ++i) {
+    h.flags = static_cast<std::uint8_t>(s.flags | (s.confirm_last && i + 1 == s.count ? data_header::confirm : 0));
+    h.segment = s.segments[i];
+    h.sequence = static_cast<std::uint32_t>(s.sequence + (s.to.group ? i : 0));
+    write_data_header(h, header_bytes_[i]);
+    headers_[i] = {header_bytes_[i].data(), data_header::wire_size};
+  }
+  targets_.clear();
+  if (s.to.group) {
+    for (std::size_t r = 0; r < shell_.rails.size(); ++r)
+      if (s.to.rails >> r & 1) targets_.push_back(r);
+  } else {
+    targets_.push_back(s.to.peer.rail);
+  }
+  pending_ = s;
+  pending_done_ = 0;
+  return resume_data();
+}
+
+bool publication::resume_data() {
+  while (!targets_.empty()) {
+    const std::size_t rail = targets_.front();
+    sender_rail_socket& r = shell_.rails[rail];
+    endpoint to = pending_->to.group ? shell_.plan.group : pending_->to.peer.peer;
+    if (pending_->to.group && to.v6) to.scope = r.interface.index;
+    udp_socket::sent outcome = udp_socket::sent::failed;
+    int e = ENODEV;
+    if (r.socket) {
+      const std::size_t n = r.socket->send_batch(to, 0, std::span(headers_).subspan(pending_done_), std::span(payloads_).subspan(pending_done_), outcome, &e);
+      pending_done_ += n;
+      packet_headers_ += n * header_bytes(to.v6);
+    }
+    if (outcome == udp_socket::sent::would_block) {
+      waiting_ = true;
+      r.descriptor->async_wait(asio::posix::stream_descriptor::wait_write, [self = shared_from_this()](const asio::error_code& failed) {
+        self->waiting_ = false;
+        if (self->ended_ || failed) return;
+        if (self->resume_data()) self->drive();
+      });
+      return false;
+    }
+    if (outcome == udp_socket::sent::queue_full) {
+      engine_->handle_queue_full(now());
+      ++send_errors_[e];
+    } else if (outcome == udp_socket::sent::failed) {
+      send_failed(rail, e, headers_.size() - pending_done_);   // as if lost on the way: they will be asked for
+    }
+    targets_.erase(targets_.begin());
+    pending_done_ = 0;
+  }
+  pending_.reset();
+  return true;
+}
+
+void publication::send_failed(std::size_t rail, int e, std::size_t packets) {
+  if (e == EAGAIN) return;
+  const bool first = send_errors_[e] == 0;
+  send_errors_[e] += packets;
+  sender_rail_socket& r = shell_.rails[rail];
+  if (first) {
+    std::string text = "sending by " + r.interface.name + " failed: " + std::strerror(e);
+    if (e == EPERM || e == EACCES) text += " (a firewall on this host refuses it: nft list ruleset)";
+    if (e == EMSGSIZE) text += " (larger than the interface's MTU: give --mtu)";
+    if (e == ENETUNREACH || e == EHOSTUNREACH) text += " (no route: ip route get " + address_text(shell_.plan.group) + ")";
+    if (e == ENODEV || e == ENETDOWN) text += " (the interface is down or gone; sending goes on when it is back)";
+    shell_.log(log_level::warning, text);
+    if (warnings_.size() < 100) warnings_.push_back(text);
+  }
+  engine_->handle_queue_full(now());   // do not spin on a link that takes nothing
+  if ((e == ENODEV || e == EADDRNOTAVAIL || e == ENETUNREACH || e == EINVAL) && now() >= r.reopen_due) {
+    r.reopen_due = now() + 200ms;
+    shell_.reopen_rail(rail);
+  }
+}
+
+void publication::source_failed(const error& e) {
+  engine_->stop(now(), e);
+}
+
+void publication::prepare(std::uint32_t object) {
+  // Beside the loop: the receivers that already have something wait for it, the others are served meanwhile.
+  workers_.emplace_back([self = shared_from_this(), object] {
+    const time_point from = now();
+    auto t = self->source_.compute_digests(object);
+    const double took = seconds(now() - from);
+    asio::post(self->shell_.io, [self, object, took, t = std::move(t)]() mutable {
+      if (self->ended_) return;
+      self->prepare_seconds_ += took;
+      if (!t) {
+        self->source_failed(t.error());
+      } else {
+        self->source_.take_digests(object, std::move(*t));
+        self->engine_->handle_digests_ready(now(), object);
+      }
+      self->drive();
+    });
+  });
+}
+
+// --- the end --------------------------------------------------------------------------------------------------------------
+
+void publication::end(const error& outcome_in) {
+  error outcome = outcome_in;
+  timer_->cancel();
+  if (outcome.code == errc::ok)
+    if (auto ok = source_.check_unchanged(); !ok) {
+      outcome = ok.error();
+      if (outcome.code == errc::source_changed) outcome.what += "; receivers verified the version that was read, but it is no longer what is here";
+    }
+  ended_ = true;
+  report r = make_report(outcome);
+  for (std::size_t i = 0; i < source_.objects(); ++i) {
+    const session_source::item& it = source_.object(i);
+    const digest identity = it.source->identity();
+    if (identity == digest{} || outcome.code == errc::source_changed) continue;
+    published_version v{it.description.version, identity, {}};
+    if (source_.table_known(i)) v.digests = it.digests;
+    if (auto ok = shell_.published.save(it.description.name, v); !ok) {
+      shell_.log(log_level::warning, "remembering what was published: " + describe(ok.error()));
+      break;
+    }
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    report_ = std::move(r);
+    progress_.phase = progress::phase::finished;
+    progress_.receivers_joined = engine_->receivers_joined();
+    progress_.receivers_complete = engine_->receivers_complete();
+    if (outcome.code == errc::ok) progress_.bytes_done = progress_.bytes_total;
+    finished_ = true;
+  }
+  done_.notify_all();
+  if (on_end_) asio::post(shell_.io, std::move(on_end_));
+}
+
+report publication::make_report(const error& outcome) const {
+  report r;
+  r.sender = true;
+  r.outcome = outcome;
+  const auto& times = engine_->when();
+  const auto& count = engine_->count();
+  const time_point end = times.ended == never ? now() : times.ended;
+  const time_point started = times.started == never ? end : times.started;
+  const time_point flushed = times.flushed == never ? end : times.flushed;
+  r.seconds = seconds(end - started);
+  std::uint64_t total = 0;
+  for (const manifest& m : manifests_) {
+    total += m.size();
+    object_report o;
+    o.name = m.name;
+    o.version = m.version.value;
+    o.bytes = m.size();
+    o.seconds = r.seconds;
+    if (count.bulk_segments == 0 && count.multicast_repairs + count.unicast_repairs == 0) o.encoding = "none";
+    o.problem = outcome;
+    r.objects.push_back(std::move(o));
+  }
+  if (r.seconds > 0 && outcome.code == errc::ok) r.goodput_bytes_per_s = static_cast<double>(total) / r.seconds;
+  r.stages.discover = seconds(started - times.opened);
+  r.stages.prepare = prepare_seconds_;
+  r.stages.wire = seconds(flushed - started);
+  r.stages.repair = seconds(end - flushed);
+  r.bulk.segments = count.bulk_segments;
+  r.bulk.bytes = count.bulk_bytes;
+  r.repair.multicast_bytes = count.multicast_repair_bytes;
+  r.repair.unicast_bytes = count.unicast_repair_bytes;
+  r.repair.nacks = count.nacks;
+  const std::uint64_t sent = count.bulk_bytes + count.multicast_repair_bytes + count.unicast_repair_bytes + count.control_bytes + packet_headers_;
+  r.egress_ratio = total == 0 ? 0 : static_cast<double>(sent) / static_cast<double>(total);
+  r.receivers = engine_->receivers();
+  for (std::size_t i = 0; i < shell_.rails.size(); ++i)
+    if (engine_->active_rails() >> i & 1) r.interfaces.push_back(shell_.rails[i].interface.name);
+  r.dropped = count.dropped;
+  for (const auto& [e, n] : send_errors_) r.dropped["send: " + std::string(std::strerror(e))] += n;
+  for (const sender_rail_socket& rail : shell_.rails)
+    if (rail.socket && rail.socket->kernel_drops() != 0) r.dropped["receive buffer full"] += rail.socket->kernel_drops();
+  r.warnings = warnings_;
+  return r;
+}
+
+void publication::publish_snapshot(time_point t) {
+  progress p;
+  const layout& l = engine_->segments();
+  const std::lock_guard lock(mutex_);
+  p = progress_;
+  p.receivers_joined = engine_->receivers_joined();
+  p.receivers_complete = engine_->receivers_complete();
+  p.nacks = engine_->count().nacks;
+  p.repaired_bytes = engine_->count().multicast_repair_bytes + engine_->count().unicast_repair_bytes;
+  if (l.segments() != 0) p.bytes_done = static_cast<std::uint64_t>(static_cast<double>(p.bytes_total) * static_cast<double>(engine_->bulk_segment()) / static_cast<double>(l.segments()));
+  switch (engine_->state()) {
+    case session_state::gathering: p.phase = progress::phase::discovering; break;
+    case session_state::streaming: p.phase = progress::phase::sending; break;
+    case session_state::flushing: p.phase = progress::phase::repairing; break;
+    case session_state::lingering: p.phase = progress::phase::lingering; break;
+  }
+  const double elapsed = seconds(t - snapshot_at_);
+  if (elapsed > 0.2) {
+    p.bytes_per_s = static_cast<double>(p.bytes_done - std::min(p.bytes_done, snapshot_bytes_)) / elapsed;
+    snapshot_at_ = t;
+    snapshot_bytes_ = p.bytes_done;
+  }
+  if (l.segments() != 0 && engine_->bulk_segment() < l.segments()) p.current = manifests_[l.object_of_segment(engine_->bulk_segment())].name;
+  progress_ = std::move(p);
+  snapshot_due_ = t + snapshot_interval;
+}
+
+}  // namespace ddf

@@ -1,0 +1,240 @@
+#include <ddf/publisher.hpp>
+
+#include <unistd.h>
+
+#include <deque>
+#include <thread>
+
+#include "lib/model/object_name.hpp"
+#include "lib/runtime/publication.hpp"
+#include "lib/store/descriptor_cache.hpp"
+
+namespace ddf {
+
+class publisher_impl final : public publisher {
+ public:
+  publisher_impl(const publisher_options& options, network_plan plan)
+      : work_(asio::make_work_guard(io_)),
+        shell_{io_, options, std::move(plan), {}, {}, published_store(state_directory(options.state_directory)), [this](std::size_t r) { return reopen(r); }} {}
+
+  ~publisher_impl() override {
+    asio::post(io_, [this] {
+      for (const auto& p : queue_) p->cancel();
+      closing_ = true;
+      if (queue_.empty()) io_.stop();
+    });
+    if (thread_.joinable()) thread_.join();
+  }
+
+  result<void> open_sockets() {
+    if (auto all = list_interfaces()) shell_.all_interfaces = std::move(*all);
+    for (const network_interface& n : shell_.plan.interfaces.rails) {
+      sender_rail_socket rail;
+      rail.interface = n;
+      shell_.rails.push_back(std::move(rail));
+    }
+    result<void> first;
+    std::size_t opened = 0;
+    for (std::size_t r = 0; r < shell_.rails.size(); ++r) {
+      auto ok = open_rail(r);
+      if (ok) ++opened;
+      else {
+        if (first) first = tl::unexpected(ok.error());
+        shell_.log(log_level::warning, shell_.rails[r].interface.name + ": " + describe(ok.error()));
+      }
+    }
+    if (opened == 0) return first;   // one bad interface does not stop the others
+    // Receivers that hear no multicast ask here.
+    udp_socket::options o;
+    o.ttl = shell_.plan.ttl;
+    o.buffer_bytes = 1 << 20;
+    auto query = udp_socket::open_group(shell_.plan.query, o);
+    if (query) {
+      query_ = std::move(*query);
+      for (const sender_rail_socket& r : shell_.rails) (void)query_->join(r.interface.index);
+      query_descriptor_ = std::make_unique<asio::posix::stream_descriptor>(io_, ::dup(query_->fd()));
+    } else {
+      shell_.log(log_level::warning, "receivers cannot ask for this sender: " + describe(query.error()));
+    }
+    return {};
+  }
+
+  void run() {
+    for (std::size_t r = 0; r < shell_.rails.size(); ++r) listen(r);
+    listen_for_queries();
+    thread_ = std::thread([this] { io_.run(); });
+  }
+
+  result<std::shared_ptr<ticket>> publish(const std::string& name, std::span<const part_view> parts, const publish_options& options) override {
+    auto opened = open_memory(name, parts);
+    if (!opened) return tl::unexpected(opened.error());
+    std::vector<opened_source> sources;
+    sources.push_back(std::move(*opened));
+    return start(std::move(sources), options);
+  }
+
+  result<std::shared_ptr<ticket>> publish_paths(std::span<const path_source> paths, const publish_options& options) override {
+    if (paths.empty()) return fail(errc::invalid_argument, "nothing to publish: name at least one file or folder");
+    std::vector<opened_source> sources;
+    auto descriptors = std::make_shared<descriptor_cache>(128);
+    for (const path_source& p : paths) {
+      auto opened = open_path(p, descriptors);
+      if (!opened) return tl::unexpected(opened.error());
+      sources.push_back(std::move(*opened));
+    }
+    return start(std::move(sources), options);
+  }
+
+ private:
+  static std::string state_directory(const std::string& option) {
+    if (option == "none") return {};
+    const std::string base = option.empty() ? default_state_directory() : option;
+    return base.empty() ? base : base + "/published";
+  }
+
+  result<std::shared_ptr<ticket>> start(std::vector<opened_source> sources, const publish_options& options) {
+    std::vector<session_source::item> items;
+    std::vector<std::string> warnings;
+    catalogue all;
+    for (opened_source& s : sources) {
+      session_source::item item{std::move(s.description), std::move(s.source), {}};
+      warnings.insert(warnings.end(), s.warnings.begin(), s.warnings.end());
+      if (options.version != 0) item.description.version = version_id{options.version};
+      if (auto known = shell_.published.load(item.description.name)) {
+        const digest identity = item.source->identity();
+        const bool unchanged = identity != digest{} && known->identity == identity;
+        if (unchanged) item.digests = std::move(known->digests);   // not read again
+        if (options.version == 0) item.description.version = version_id{known->version.value + (unchanged ? 0 : 1)};
+        else if (options.version < known->version.value)
+          warnings.push_back("version " + std::to_string(options.version) + " of '" + item.description.name + "' is older than version " + std::to_string(known->version.value) + ", which was published from here");
+      }
+      all.push_back(item.description);
+      items.push_back(std::move(item));
+    }
+    if (auto ok = check_catalogue(all); !ok) return tl::unexpected(ok.error());
+    auto p = std::make_shared<publication>(shell_, std::move(items), options, std::move(warnings));
+    asio::post(io_, [this, p] {
+      queue_.push_back(p);
+      if (closing_) p->cancel();
+      if (queue_.size() == 1) begin_next();
+    });
+    return std::shared_ptr<ticket>(p);
+  }
+
+  // One session at a time: the next begins when the last one's receivers have been served.
+  void begin_next() {
+    if (queue_.empty()) {
+      if (closing_) io_.stop();
+      return;
+    }
+    queue_.front()->begin([this] {
+      queue_.pop_front();
+      begin_next();
+    });
+  }
+
+  result<void> open_rail(std::size_t index) {
+    sender_rail_socket& r = shell_.rails[index];
+    udp_socket::options o;
+    o.ttl = shell_.plan.ttl;
+    o.buffer_bytes = std::min(shell_.options.socket_buffer, 4u << 20);
+    o.gro = false;   // what comes here is small and seldom
+    const endpoint* address = r.interface.address_for(shell_.plan.group);
+    if (address == nullptr) return fail(errc::network, r.interface.name + " has no address of the group's family");
+    endpoint local = *address;
+    // The group's port, so that a receiver who knows this host can ask it; any port when that is taken.
+    local.port = r.socket ? r.socket->local().port : shell_.plan.group.port;
+    r.descriptor.reset();
+    r.socket.reset();
+    auto socket = udp_socket::open_unicast(local, r.interface.index, o);
+    if (!socket) {
+      local.port = 0;
+      socket = udp_socket::open_unicast(local, r.interface.index, o);
+    }
+    if (!socket) return tl::unexpected(socket.error());
+    r.socket = std::move(*socket);
+    r.descriptor = std::make_unique<asio::posix::stream_descriptor>(io_, ::dup(r.socket->fd()));
+    return {};
+  }
+
+  bool reopen(std::size_t index) {
+    auto all = list_interfaces();
+    if (!all) return false;
+    shell_.all_interfaces = *all;
+    for (const network_interface& n : *all) {
+      if (n.name != shell_.rails[index].interface.name || !n.up) continue;
+      const bool same = n.index == shell_.rails[index].interface.index && n.addresses == shell_.rails[index].interface.addresses;
+      if (same) return true;
+      shell_.rails[index].interface = n;
+      if (!open_rail(index)) return false;
+      if (query_) (void)query_->join(n.index);
+      shell_.log(log_level::info, n.name + " is back");
+      listen(index);
+      return true;
+    }
+    return false;
+  }
+
+  void listen(std::size_t index) {
+    sender_rail_socket& r = shell_.rails[index];
+    if (!r.descriptor) return;
+    r.descriptor->async_wait(asio::posix::stream_descriptor::wait_read, [this, index, socket = r.socket.get()](const asio::error_code& e) {
+      if (e || shell_.rails[index].socket.get() != socket) return;
+      receive(*socket, [index](const datagram&) { return index; });
+      if (shell_.rails[index].socket.get() == socket) listen(index);
+    });
+  }
+
+  void listen_for_queries() {
+    if (!query_) return;
+    query_descriptor_->async_wait(asio::posix::stream_descriptor::wait_read, [this](const asio::error_code& e) {
+      if (e) return;
+      receive(*query_, [this](const datagram& d) {
+        for (std::size_t i = 0; i < shell_.rails.size(); ++i)
+          if (shell_.rails[i].interface.index == d.interface) return i;
+        return std::size_t(0);
+      });
+      listen_for_queries();
+    });
+  }
+
+  template <class RailOf>
+  void receive(udp_socket& socket, RailOf rail_of) {
+    for (int round = 0; round < 4; ++round) {
+      const std::size_t n = socket.receive(
+          [&](const datagram& d) {
+            if (!queue_.empty()) queue_.front()->handle_datagram(static_cast<std::uint32_t>(rail_of(d)), d);
+          },
+          [] {});
+      if (n == 0) break;
+    }
+    if (!queue_.empty()) {
+      const auto p = queue_.front();
+      p->after_receive();
+    }
+  }
+
+  asio::io_context io_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  publisher_shell shell_;
+  std::unique_ptr<udp_socket> query_;
+  std::unique_ptr<asio::posix::stream_descriptor> query_descriptor_;
+  std::deque<std::shared_ptr<publication>> queue_;
+  bool closing_ = false;
+  std::thread thread_;
+};
+
+result<std::unique_ptr<publisher>> publisher::open(const publisher_options& options) {
+  auto plan = plan_network(options);
+  if (!plan) return tl::unexpected(plan.error());
+  for (const std::string& s : plan->interfaces.skipped)
+    if (options.log) options.log(plan->interfaces_named ? log_level::warning : log_level::debug, "interface " + s);
+  const std::string rails = describe(plan->interfaces.rails, plan->group);
+  auto p = std::make_unique<publisher_impl>(options, std::move(*plan));
+  if (auto ok = p->open_sockets(); !ok) return tl::unexpected(ok.error());
+  if (options.log) options.log(log_level::info, "announcing on " + rails);
+  p->run();
+  return std::unique_ptr<publisher>(std::move(p));
+}
+
+}  // namespace ddf

@@ -1,0 +1,58 @@
+#include "lib/runtime/rails.hpp"
+
+#include <algorithm>
+
+#include "lib/wire/data_header.hpp"
+#include "lib/model/manifest.hpp"
+
+namespace ddf {
+
+result<network_plan> plan_network(const network_options& o) {
+  network_plan plan;
+  auto group = parse_endpoint(o.group, 7700);
+  if (!group) return fail(errc::invalid_argument, "group: " + group.error().what);
+  if (!is_multicast(*group)) return fail(errc::invalid_argument, "group: " + address_text(*group) + " is not a multicast address (224.0.0.0 to 239.255.255.255, or ff00::/8); for example 239.77.7.7:7700");
+  plan.group = *group;
+  plan.query = *group;
+  plan.query.port = group->port == 65535 ? std::uint16_t(65534) : static_cast<std::uint16_t>(group->port + 1);
+  if (!o.source.empty()) {
+    auto source = parse_endpoint(o.source, group->port);
+    if (!source) return fail(errc::invalid_argument, "source: " + source.error().what);
+    if (is_multicast(*source) || is_unspecified(*source)) return fail(errc::invalid_argument, "source: " + o.source + " is not a host's address");
+    if (source->v6 != group->v6) return fail(errc::invalid_argument, "source: " + o.source + " is not of the group's address family");
+    plan.source = *source;
+  }
+  if (o.ttl < 0 || o.ttl > 255) return fail(errc::invalid_argument, "ttl: " + std::to_string(o.ttl) + " is not a number from 0 to 255");
+  plan.ttl = o.ttl;
+  const std::uint32_t least = limits::segment_bytes_min + data_header::wire_size + header_bytes(group->v6);
+  if (o.mtu != 0 && (o.mtu < std::max(least, 1280u) || o.mtu > 65535)) return fail(errc::invalid_argument, "mtu: " + std::to_string(o.mtu) + " is not a number from 1280 to 65535");
+  auto all = list_interfaces();
+  if (!all) return tl::unexpected(all.error());
+  auto choice = choose_interfaces(*all, o.interfaces, plan.group);
+  if (!choice) return tl::unexpected(choice.error());
+  plan.interfaces = std::move(*choice);
+  plan.interfaces_named = !o.interfaces.empty() || group->scope != 0;
+  if (plan.group.v6 && plan.group.scope == 0 && (plan.group.address[1] & 0x0f) <= 2 && plan.interfaces.rails.size() != 1)
+    return fail(errc::invalid_argument, "group: the link-local group " + address_text(plan.group) + " needs an interface: [" + address_text(plan.group) + "%eth0]:" + std::to_string(plan.group.port) + " or --interface");
+  return plan;
+}
+
+std::uint32_t datagram_bytes(const network_interface& n, bool v6, std::uint32_t mtu_option) {
+  // Beyond 9,000 (the loopback has 65,536) a super-packet of small segments is charged to sockets far less than large datagrams are.
+  std::uint32_t mtu = std::min(n.mtu, 9000u);
+  if (mtu_option != 0) mtu = std::min(n.mtu, mtu_option);
+  const std::uint32_t most = limits::segment_bytes_max + static_cast<std::uint32_t>(data_header::wire_size);
+  const std::uint32_t least = limits::segment_bytes_min + static_cast<std::uint32_t>(data_header::wire_size);
+  return std::clamp(mtu - std::min(mtu, header_bytes(v6)), least, most);
+}
+
+std::string describe(const std::vector<network_interface>& rails, const endpoint& group) {
+  std::string text;
+  for (const network_interface& n : rails) {
+    const endpoint* a = n.address_for(group);
+    text += (text.empty() ? "" : ", ") + n.name + (a != nullptr ? " (" + address_text(*a) + ")" : "");
+  }
+  return text;
+}
+
+}  // namespace ddf

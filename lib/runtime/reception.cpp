@@ -1,0 +1,292 @@
+#include "lib/runtime/reception.hpp"
+
+#include <algorithm>
+
+#include "codecs/digest.hpp"
+#include "lib/model/object_name.hpp"
+
+namespace ddf {
+
+using namespace std::chrono_literals;
+
+static constexpr std::size_t gathered_max = 1000;              // pieces of one pwritev; the system takes 1,024
+static constexpr duration checkpoint_interval = 1s;
+static constexpr std::uint64_t checkpoint_bytes = 64 << 20;    // and not oftener than this much has come
+
+namespace {
+
+class received_object final : public object {
+ public:
+  received_object(manifest m, std::string path, std::shared_ptr<object_sink> sink) : manifest_(std::move(m)), path_(std::move(path)), sink_(std::move(sink)) {}
+  const std::string& name() const override { return manifest_.name; }
+  std::uint64_t version() const override { return manifest_.version.value; }
+  std::uint64_t bytes() const override { return manifest_.size(); }
+  std::string path() const override { return path_; }
+  std::vector<std::string> part_names() const override {
+    std::vector<std::string> out;
+    for (const ddf::part& p : manifest_.parts) out.push_back(p.name);
+    return out;
+  }
+  std::span<const std::byte> part(const std::string& name) const override {
+    const auto* memory = dynamic_cast<const memory_sink*>(sink_.get());
+    if (memory == nullptr) return {};
+    for (std::uint32_t i = 0; i < manifest_.parts.size(); ++i)
+      if (manifest_.parts[i].name == name || (name.empty() && manifest_.parts.size() == 1)) return memory->view(i);
+    return {};
+  }
+
+ private:
+  manifest manifest_;
+  std::string path_;
+  std::shared_ptr<object_sink> sink_;   // keeps the memory
+};
+
+}  // namespace
+
+reception::reception(subscriber_shell& shell, session_id session, path sender, receiver_options options)
+    : shell_(shell), rng_(random_number()), engine_(std::move(options), session, sender, rng_, now()), timer_(shell.io, [this] {
+        if (ended_) return;
+        const time_point t = now();
+        engine_.handle_timeout(t);
+        drain(t);
+        flush();
+        arm();
+      }) {
+  created_ = now();
+  gathered_.reserve(gathered_max);
+}
+
+reception::~reception() = default;
+
+void reception::begin(std::function<void(reception&)> on_end) {
+  on_end_ = std::move(on_end);
+  begun_ = true;
+}
+
+void reception::stop(error reason) {
+  if (ended_) return;
+  const time_point t = now();
+  engine_.stop(t, std::move(reason));
+  drain(t);
+  arm();
+}
+
+void reception::drain(time_point t) {
+  while (!ended_) {
+    auto a = engine_.poll_action(t);
+    if (!a) break;
+    perform(t, *a);
+  }
+}
+
+void reception::arm() {
+  if (ended_) return;
+  const time_point t = now();
+  if (t >= checkpoint_due_) checkpoint(t);
+  timer_.at(engine_.next_timeout());
+}
+
+void reception::perform(time_point t, receiver_action& a) {
+  if (auto* p = std::get_if<place_segment>(&a)) {
+    place(*p);
+  } else if (auto* m = std::get_if<send_message>(&a)) {
+    shell_.send(*m);
+  } else if (auto* d = std::get_if<digest_block>(&a)) {
+    digest_of_block(t, d->block);
+  } else if (auto* o = std::get_if<open_object>(&a)) {
+    open(t, o->object);
+  } else if (auto* c = std::get_if<commit_object>(&a)) {
+    commit(c->object);
+  } else if (auto* x = std::get_if<discard_object>(&a)) {
+    slot& s = slots_[x->object];
+    if (s.sink) s.sink->discard();
+    s.sink.reset();
+    if (shell_.tree != nullptr) s.path = shell_.tree->final_path(engine_.objects()[x->object]);
+    shell_.log(log_level::info, "'" + printable(engine_.objects()[x->object].name) + "' is here already in this version");
+    // Whoever waits for this version has it: tell them as if it had just come.
+    asio::post(shell_.commits, [deliver = shell_.deliver, o = std::make_shared<received_object>(engine_.objects()[x->object], s.path, nullptr)] { deliver(o); });
+  } else if (std::holds_alternative<rejoin_group>(a)) {
+    shell_.rejoin();
+  } else if (auto* n = std::get_if<note>(&a)) {
+    shell_.log(n->level, n->text);
+    if (n->level == log_level::warning && warnings_.size() < 100) warnings_.push_back(n->text);
+  } else if (auto* f = std::get_if<receiver_finished>(&a)) {
+    end(f->outcome);
+  }
+}
+
+void reception::open(time_point t, std::uint32_t object) {
+  slots_.resize(engine_.objects().size());
+  const manifest& m = engine_.objects()[object];
+  opened_object opened;
+  if (shell_.tree == nullptr) {
+    auto sink = memory_sink::open(m);
+    if (!sink) return engine_.handle_opened(t, object, tl::unexpected(sink.error()));
+    slots_[object].sink = std::move(*sink);
+  } else {
+    opened.current = shell_.tree->current_root(m);
+    auto sink = shell_.tree->open_object(m);
+    if (!sink) return engine_.handle_opened(t, object, tl::unexpected(sink.error()));
+    slots_[object].sink = std::move(sink->sink);
+    opened.resumable = std::move(sink->resumable);
+  }
+  engine_.handle_opened(t, object, std::move(opened));
+}
+
+void reception::place(const place_segment& p) {
+  const bool follows = !gathered_.empty() && p.object == gathered_object_ && p.part == gathered_part_ && p.offset == gathered_end_;
+  if (!follows || gathered_.size() == gathered_max) flush();
+  if (gathered_.empty()) {
+    gathered_object_ = p.object;
+    gathered_part_ = p.part;
+    gathered_offset_ = gathered_end_ = p.offset;
+  }
+  gathered_.push_back({const_cast<std::byte*>(p.bytes.data()), p.bytes.size()});
+  gathered_end_ += p.bytes.size();
+}
+
+void reception::flush() {
+  if (gathered_.empty()) return;
+  slot& s = slots_[gathered_object_];
+  if (s.sink && !s.failed) {
+    const time_point from = now();
+    const auto ok = s.sink->write(gathered_part_, gathered_offset_, gathered_);
+    const time_point t = now();
+    apply_seconds_ += seconds(t - from);
+    if (!ok) {
+      s.failed = true;
+      gathered_.clear();
+      engine_.handle_store_error(t, gathered_object_, ok.error());
+      drain(t);
+      return;
+    }
+  }
+  gathered_.clear();
+}
+
+void reception::digest_of_block(time_point t, std::uint64_t block) {
+  flush();
+  const block_extent e = engine_.segments().block(block);
+  slot& s = slots_[e.object];
+  if (!s.sink || s.failed) return;
+  const time_point from = now();
+  if (block_buffer_.size() < e.bytes) block_buffer_.resize(e.bytes);
+  const auto into = std::span(block_buffer_).first(e.bytes);
+  const auto ok = s.sink->read(e.part, e.offset, into);
+  result<digest> d = ok ? result<digest>(digest_of(into)) : tl::unexpected(ok.error());
+  verify_seconds_ += seconds(now() - from);
+  engine_.handle_block_digest(t, block, std::move(d));
+}
+
+void reception::commit(std::uint32_t object) {
+  flush();
+  slot& s = slots_[object];
+  if (s.failed || !s.sink) return;
+  asio::post(shell_.commits, [self = shared_from_this(), object, sink = s.sink, digests = engine_.digests(object), m = engine_.objects()[object]] {
+    const time_point from = now();
+    auto committed = sink->commit(digests);
+    const double took = seconds(now() - from);
+    if (committed) self->shell_.deliver(std::make_shared<received_object>(m, *committed, sink));
+    asio::post(self->shell_.io, [self, object, took, committed = std::move(committed)] {
+      if (self->ended_) return;
+      self->commit_seconds_ += took;
+      const time_point t = now();
+      if (committed) {
+        self->slots_[object].path = *committed;
+        self->engine_.handle_committed(t, object, {});
+      } else {
+        self->engine_.handle_committed(t, object, tl::unexpected(committed.error()));
+      }
+      self->slots_[object].sink.reset();
+      self->drain(t);
+      self->arm();
+    });
+  });
+}
+
+// Which blocks are on disk is written down now and then: a receiver that is killed resumes from there.
+void reception::checkpoint(time_point t) {
+  checkpoint_due_ = t + checkpoint_interval;
+  if (engine_.count().bytes - checkpointed_ < checkpoint_bytes) return;
+  checkpointed_ = engine_.count().bytes;
+  const auto reports = engine_.objects().size();
+  for (std::uint32_t o = 0; o < reports && o < slots_.size(); ++o) {
+    slot& s = slots_[o];
+    if (!s.sink || s.failed) continue;
+    const range_set complete = engine_.complete_blocks(o);
+    if (!complete.empty()) (void)s.sink->checkpoint(complete);
+  }
+}
+
+void reception::end(const error& outcome) {
+  if (ended_) return;
+  flush();
+  ended_ = true;
+  outcome_ = outcome;
+  timer_.cancel();
+  for (std::uint32_t o = 0; o < slots_.size(); ++o) {
+    slot& s = slots_[o];
+    if (!s.sink) continue;
+    const range_set complete = engine_.complete_blocks(o);
+    if (complete.empty()) s.sink->discard();
+    else if (auto ok = s.sink->keep(complete); !ok) shell_.log(log_level::warning, "keeping what arrived of '" + printable(engine_.objects()[o].name) + "': " + describe(ok.error()));
+    s.sink.reset();
+  }
+  if (on_end_) asio::post(shell_.io, [self = shared_from_this()] { self->on_end_(*self); });
+}
+
+void reception::add_to(report& r) const {
+  const auto& c = engine_.count();
+  const auto& t = engine_.when();
+  const time_point end = t.finished == never ? now() : t.finished;
+  const time_point joined = t.joined == never ? end : t.joined;
+  const time_point first = t.first_data == never ? joined : t.first_data;
+  const time_point whole = t.whole == never ? end : t.whole;
+  auto objects = engine_.reports();
+  std::size_t i = 0;
+  for (std::uint32_t o = 0; o < engine_.objects().size() && i < objects.size(); ++o)
+    if (objects[i].name == engine_.objects()[o].name) {
+      if (o < slots_.size() && objects[i].problem.code == errc::ok) objects[i].path = slots_[o].path;
+      ++i;
+    }
+  std::uint64_t bytes = 0;
+  for (object_report& o : objects) {
+    if (o.problem.code == errc::ok) bytes += o.bytes;
+    r.objects.push_back(std::move(o));
+  }
+  r.seconds += seconds(end - joined);
+  if (r.seconds > 0) r.goodput_bytes_per_s = static_cast<double>(bytes) / r.seconds;
+  r.stages.discover += seconds(joined - created_);
+  r.stages.wire += seconds(std::max(whole, first) - first);
+  r.stages.verify += verify_seconds_;
+  r.stages.apply += apply_seconds_;
+  r.stages.commit += commit_seconds_;
+  r.bulk.segments += c.segments - c.repaired_segments;
+  r.bulk.bytes += c.bytes - c.repaired_bytes;
+  r.repair.unicast_bytes += c.unicast_bytes;
+  r.repair.multicast_bytes += c.repaired_bytes - c.unicast_bytes;
+  r.repair.nacks += c.nacks;
+  r.resumed_bytes += c.resumed_bytes;
+  r.bad_blocks += c.bad_blocks;
+  for (const auto& [reason, n] : c.dropped) r.dropped[reason] += n;
+  if (c.duplicates != 0) r.dropped["duplicate"] += c.duplicates;
+  r.warnings.insert(r.warnings.end(), warnings_.begin(), warnings_.end());
+  r.outcome = outcome_;
+}
+
+progress reception::snapshot() const {
+  progress p;
+  const auto& c = engine_.count();
+  p.bytes_total = c.bytes_wanted;
+  p.bytes_done = std::min(c.bytes_wanted, c.bytes + c.resumed_bytes);
+  p.nacks = c.nacks;
+  p.repaired_bytes = c.repaired_bytes;
+  p.receivers_joined = engine_.joined() ? 1 : 0;
+  const bool whole = p.bytes_total != 0 && p.bytes_done == p.bytes_total;
+  p.phase = ended_ ? progress::phase::finished : !engine_.joined() ? progress::phase::discovering : whole ? progress::phase::committing
+          : engine_.sender_state() == session_state::flushing ? progress::phase::repairing : progress::phase::receiving;
+  if (!engine_.objects().empty()) p.current = engine_.objects().front().name;
+  return p;
+}
+
+}  // namespace ddf

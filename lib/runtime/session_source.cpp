@@ -1,0 +1,144 @@
+#include "lib/runtime/session_source.hpp"
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "lib/model/assert.hpp"
+
+namespace ddf {
+
+session_source::session_source(std::vector<item> items) : items_(std::move(items)), known_(items_.size()), tables_(items_.size()) {
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    item& it = items_[i];
+    const std::uint64_t blocks = it.description.blocks();
+    known_[i] = it.digests.blocks.size() == blocks && it.digests.root == root_digest(it.description.name, it.description.size(), it.digests.blocks);
+    if (!known_[i]) it.digests.blocks.assign(blocks, digest{});
+  }
+}
+
+result<std::span<const std::byte>> session_source::table_bytes(std::size_t object) {
+  std::vector<std::byte>& t = tables_[object];
+  if (t.empty()) {
+    item& it = items_[object];
+    // What was read is what is announced now; later reads are repairs, and a change since is found again at the end.
+    if (auto ok = it.source->check_unchanged(); !ok) return tl::unexpected(ok.error());
+    it.digests.root = root_digest(it.description.name, it.description.size(), it.digests.blocks);
+    known_[object] = true;
+    t.reserve(digest_table::bytes(it.digests.blocks.size()));
+    t.insert(t.end(), it.digests.root.bytes.begin(), it.digests.root.bytes.end());
+    for (const digest& d : it.digests.blocks) t.insert(t.end(), d.bytes.begin(), d.bytes.end());
+  }
+  return std::span<const std::byte>(t);
+}
+
+result<std::span<const iovec>> session_source::payloads(const layout& l, std::span<const std::uint64_t> segments, bool first_pass) {
+  payloads_.clear();
+  if (buffer_.size() < segments.size() * l.segment_bytes()) buffer_.resize(segments.size() * l.segment_bytes());
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < segments.size();) {
+    const segment_extent e = l.segment(segments[i]);
+    item& it = items_[e.object];
+    if (e.table) {
+      auto t = table_bytes(e.object);
+      if (!t) return tl::unexpected(t.error());
+      const auto piece = t->subspan(e.offset, e.bytes);
+      payloads_.push_back({const_cast<std::byte*>(piece.data()), piece.size()});
+      ++i;
+      continue;
+    }
+    // A run of segments that are adjacent in one block is read at once.
+    std::size_t n = 1;
+    std::uint64_t bytes = e.bytes;
+    for (; i + n < segments.size() && segments[i + n] == segments[i] + n; ++n) {
+      const segment_extent next = l.segment(segments[i + n]);
+      if (next.block != e.block) break;
+      bytes += next.bytes;
+    }
+    std::span<const std::byte> data = it.source->view(e.part, e.offset, bytes);
+    if (data.empty()) {
+      const auto into = std::span(buffer_).subspan(used, bytes);
+      if (auto ok = it.source->read(e.part, e.offset, into); !ok) return tl::unexpected(ok.error());
+      data = into;
+      used += bytes;
+    }
+    if (first_pass && !known_[e.object]) {
+      if (e.block != stream_block_) {
+        stream_.reset();
+        stream_block_ = e.block;
+        stream_next_ = segments[i];
+      }
+      DDF_ASSERT(stream_next_ == segments[i]);
+      stream_.update(data);
+      stream_next_ = segments[i] + n;
+      const block_extent b = l.block(e.block);
+      if (stream_next_ == b.last_segment) it.digests.blocks[b.index_in_object] = stream_.finish();
+    }
+    for (std::size_t k = 0; k < n; ++k) {
+      const std::size_t size = std::min<std::size_t>(l.segment_bytes(), data.size() - k * l.segment_bytes());
+      payloads_.push_back({const_cast<std::byte*>(data.data() + k * l.segment_bytes()), size});
+    }
+    i += n;
+  }
+  return std::span<const iovec>(payloads_);
+}
+
+result<digest_table> session_source::compute_digests(std::size_t object) const {
+  const item& it = items_[object];
+  const manifest& m = it.description;
+  struct place {
+    std::uint32_t part;
+    std::uint64_t offset, bytes;
+  };
+  std::vector<place> blocks;
+  for (std::uint32_t p = 0; p < m.parts.size(); ++p)
+    for (std::uint64_t at = 0; at < m.parts[p].size; at += m.block_bytes) blocks.push_back({p, at, std::min<std::uint64_t>(m.block_bytes, m.parts[p].size - at)});
+  digest_table t;
+  t.blocks.resize(blocks.size());
+  std::atomic<std::size_t> next{0};
+  std::mutex mutex;
+  result<void> outcome;
+  const auto work = [&] {
+    std::vector<std::byte> buffer;
+    for (std::size_t i = next++; i < blocks.size(); i = next++) {
+      std::span<const std::byte> data = it.source->view(blocks[i].part, blocks[i].offset, blocks[i].bytes);
+      if (data.empty()) {
+        buffer.resize(blocks[i].bytes);
+        if (auto ok = it.source->read(blocks[i].part, blocks[i].offset, buffer); !ok) {
+          const std::lock_guard lock(mutex);
+          outcome = ok;
+          next = blocks.size();
+          return;
+        }
+        data = buffer;
+      }
+      t.blocks[i] = digest_of(data);
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    const std::size_t threads = std::min<std::size_t>({std::max(1u, std::thread::hardware_concurrency()), 8, blocks.size() / 4 + 1});
+    for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
+    work();
+  }
+  if (!outcome) return tl::unexpected(outcome.error());
+  t.root = root_digest(m.name, m.size(), t.blocks);
+  return t;
+}
+
+void session_source::take_digests(std::size_t object, digest_table t) {
+  if (known_[object]) return;
+  items_[object].digests = std::move(t);
+  known_[object] = true;
+}
+
+result<void> session_source::check_unchanged() const {
+  for (const item& it : items_)
+    if (auto ok = it.source->check_unchanged(); !ok) return ok;
+  return {};
+}
+
+}  // namespace ddf

@@ -1,0 +1,51 @@
+// The bytes of a session's segments: read from the sources, digested on the way, digest tables included.
+#pragma once
+#include <sys/uio.h>
+
+#include <memory>
+#include <span>
+#include <vector>
+#include "codecs/digest.hpp"
+#include "lib/model/layout.hpp"
+#include "lib/store/source.hpp"
+
+namespace ddf {
+
+class session_source {
+ public:
+  struct item {
+    manifest description;
+    std::unique_ptr<object_source> source;
+    digest_table digests;   // known from before, or empty
+  };
+  explicit session_source(std::vector<item> items);
+
+  std::size_t objects() const { return items_.size(); }
+  const item& object(std::size_t i) const { return items_[i]; }
+  bool table_known(std::size_t i) const { return known_[i]; }
+
+  /// The payloads of `segments`, valid until the next call. In the first pass (`first_pass`, ascending) blocks are digested as
+  /// they are read, so that a digest costs no second read.
+  /// Errors: source_changed, io. Cost: one pread per run of adjacent segments; none for memory.
+  result<std::span<const iovec>> payloads(const layout& l, std::span<const std::uint64_t> segments, bool first_pass);
+
+  /// All block digests of an object, in parallel. Runs on any thread: it touches nothing but the source.
+  result<digest_table> compute_digests(std::size_t object) const;
+  void take_digests(std::size_t object, digest_table t);
+
+  /// Errors: source_changed.
+  result<void> check_unchanged() const;
+
+ private:
+  result<std::span<const std::byte>> table_bytes(std::size_t object);
+
+  std::vector<item> items_;
+  std::vector<bool> known_;
+  std::vector<std::vector<std::byte>> tables_;   // encoded, made when first asked for
+  std::vector<std::byte> buffer_;
+  std::vector<iovec> payloads_;
+  digest_stream stream_;
+  std::uint64_t stream_block_ = ~std::uint64_t(0), stream_next_ = 0;
+};
+
+}  // namespace ddf

@@ -1,0 +1,56 @@
+#include "transports/sim/content.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "codecs/digest.hpp"
+#include "lib/model/prng.hpp"
+
+namespace ddf::sim {
+
+static std::vector<std::byte> random_bytes(std::uint64_t size, prng& random) {
+  std::vector<std::byte> out(size);
+  for (std::size_t i = 0; i < out.size(); i += 8) {
+    const std::uint64_t word = random.next();
+    std::memcpy(out.data() + i, &word, std::min<std::size_t>(8, out.size() - i));
+  }
+  return out;
+}
+
+content::content(const std::vector<object_spec>& specs, std::uint64_t seed) {
+  prng random(seed);
+  for (const object_spec& spec : specs) {
+    manifest m;
+    m.name = spec.name;
+    m.version = spec.version;
+    m.block_bytes = spec.block_bytes;
+    m.kind = spec.parts.size() == 1 ? object_kind::file : object_kind::folder;
+    std::vector<std::vector<std::byte>> parts;
+    digest_table table;
+    for (std::size_t p = 0; p < spec.parts.size(); ++p) {
+      ddf::part described;
+      described.name = spec.parts.size() == 1 ? "" : "part-" + std::to_string(p);
+      described.size = spec.parts[p];
+      m.parts.push_back(described);
+      parts.push_back(random_bytes(spec.parts[p], random));
+      const std::span<const std::byte> bytes = parts.back();
+      for (std::size_t at = 0; at < bytes.size(); at += m.block_bytes)
+        table.blocks.push_back(digest_of(bytes.subspan(at, std::min<std::size_t>(m.block_bytes, bytes.size() - at))));
+    }
+    table.root = root_digest(m.name, m.size(), table.blocks);
+    std::vector<std::byte> flat(table.root.bytes.begin(), table.root.bytes.end());
+    for (const digest& d : table.blocks) flat.insert(flat.end(), d.bytes.begin(), d.bytes.end());
+    objects_.push_back(std::move(m));
+    parts_.push_back(std::move(parts));
+    tables_.push_back(std::move(table));
+    table_bytes_.push_back(std::move(flat));
+  }
+}
+
+std::uint64_t content::size() const {
+  std::uint64_t sum = 0;
+  for (const manifest& m : objects_) sum += m.size();
+  return sum;
+}
+
+}  // namespace ddf::sim

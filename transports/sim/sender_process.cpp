@@ -1,0 +1,101 @@
+#include "transports/sim/sender_process.hpp"
+
+#include <bit>
+#include <stdexcept>
+
+namespace ddf::sim {
+
+static constexpr std::uint32_t header_bytes = 28;
+
+sender_process::sender_process(network& net, std::shared_ptr<const content> what, options o)
+    : net_(net), content_(std::move(what)), options_(std::move(o)), node_(net.attach(*this, options_.node)), random_(net.random().next()) {
+  sender_options& e = options_.engine;
+  if (e.session.value == 0) e.session = session_id{net.random().next() | 1};
+  if (e.objects.empty()) e.objects = content_->objects();
+  if (e.rails.empty())
+    for (int r = 0; r < std::bit_width(options_.node.rails); ++r) e.rails.push_back({options_.node.up.mtu - header_bytes, header_bytes, "rail" + std::to_string(r)});
+  table_made_ = e.tables_known;
+  table_made_.resize(e.objects.size());
+  read_.resize(e.objects.size());
+  engine_ = std::make_unique<sender>(e, random_, net.now());
+  net_.wake_at(node_, net.now());
+}
+
+void sender_process::receive(time_point now, path from, bool, std::span<const std::byte> bytes) {
+  engine_->handle_datagram(now, from, bytes);
+  drain(now);
+}
+
+void sender_process::wake(time_point now) {
+  if (now >= engine_->next_timeout()) engine_->handle_timeout(now);
+  drain(now);
+}
+
+void sender_process::stop(error reason) {
+  engine_->stop(net_.now(), std::move(reason));
+  drain(net_.now());
+}
+
+std::span<const std::byte> sender_process::payload(const segment_extent& e) const {
+  const auto all = e.table ? content_->table_bytes(e.object) : content_->part(e.object, e.part);
+  return all.subspan(e.offset, e.bytes);
+}
+
+void sender_process::transmit(time_point now, const send_segments& batch) {
+  const layout& l = engine_->segments();
+  net_.note_in_trace(batch.sequence ^ std::uint64_t(batch.count) << 40 ^ batch.segments[0] << 8 ^ batch.flags);
+  bool refused = false;
+  for (std::uint32_t i = 0; i < batch.count; ++i) {
+    const std::uint64_t s = batch.segments[i];
+    const segment_extent e = l.segment(s);
+    if (e.table && !table_made_[e.object]) {
+      const object_extent& x = l.object(e.object);
+      if (!read_[e.object].contains(x.first_segment, x.table_segment)) throw std::logic_error("a digest table is to be sent before its data was read");
+      table_made_[e.object] = true;
+    }
+    if (!e.table) read_[e.object].insert(s, s + 1);
+    data_header h;
+    h.flags = static_cast<std::uint8_t>(batch.flags | (batch.confirm_last && i + 1 == batch.count ? data_header::confirm : 0));
+    h.segment = s;
+    h.session_tag = static_cast<std::uint32_t>(options_.engine.session.value);
+    h.sequence = static_cast<std::uint32_t>(batch.to.group ? batch.sequence + i : 0);
+    const auto bytes = payload(e);
+    std::vector<std::byte> d(data_header::wire_size + bytes.size());
+    write_data_header(h, std::span<std::byte, data_header::wire_size>(d.data(), data_header::wire_size));
+    std::copy(bytes.begin(), bytes.end(), d.begin() + data_header::wire_size);
+    ++data_datagrams_;
+    if (net_.send(node_, batch.to, std::make_shared<const datagram>(std::move(d))) == network::sent::refused) ++refused_sends_, refused = true;
+  }
+  if (refused) engine_->handle_queue_full(now);
+}
+
+void sender_process::drain(time_point now) {
+  held_up_until_ = never;
+  for (;;) {
+    if (const duration backlog = net_.backlog(node_); backlog > options_.send_buffer) {
+      held_up_until_ = now + backlog - options_.send_buffer / 2;
+      break;
+    }
+    auto action = engine_->poll_action(now);
+    if (!action) break;
+    net_.note_in_trace(action->index());
+    if (const auto* m = std::get_if<send_message>(&*action)) {
+      if (net_.send(node_, m->to, std::make_shared<const datagram>(m->datagram)) == network::sent::refused) ++refused_sends_;
+    } else if (const auto* b = std::get_if<send_segments>(&*action)) {
+      transmit(now, *b);
+    } else if (const auto* p = std::get_if<prepare_digests>(&*action)) {
+      net_.at(now + options_.digest_delay, [this, object = p->object, alive = std::weak_ptr<const void>(content_)] {
+        table_made_[object] = true;
+        engine_->handle_digests_ready(net_.now(), object);
+        drain(net_.now());
+      });
+    } else if (const auto* n = std::get_if<note>(&*action)) {
+      notes_.push_back(n->text);
+    } else if (const auto* f = std::get_if<sender_finished>(&*action)) {
+      outcome_ = f->outcome;
+    }
+  }
+  net_.wake_at(node_, std::min(engine_->next_timeout(), held_up_until_));
+}
+
+}  // namespace ddf::sim

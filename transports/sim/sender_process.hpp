@@ -1,0 +1,59 @@
+// A publishing process: drives a ddf::sender as the runtime does, with the simulated network for sockets.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+#include "lib/session/sender.hpp"
+#include "transports/sim/content.hpp"
+#include "transports/sim/network.hpp"
+
+namespace ddf::sim {
+
+class sender_process final : public process {
+ public:
+  struct options {
+    sender_options engine;            // session, objects and rails are filled in when they are not given
+    node_options node;
+    duration digest_delay = 2ms;      // to make a digest table that is asked for before its time
+    duration send_buffer = 200us;     // of packets that may wait for the wire before the process is held up
+  };
+  sender_process(network& net, std::shared_ptr<const content> what, options o);
+  ~sender_process() override { net_.detach(node_); }
+  sender_process(const sender_process&) = delete;
+  sender_process& operator=(const sender_process&) = delete;
+
+  void receive(time_point now, path from, bool to_group, std::span<const std::byte> bytes) override;
+  void wake(time_point now) override;
+  void stop(error reason);
+
+  const sender& engine() const { return *engine_; }
+  network::node_id node() const { return node_; }
+  const content& published() const { return *content_; }
+  const std::optional<error>& outcome() const { return outcome_; }
+  bool succeeded() const { return outcome_ && outcome_->code == errc::ok; }
+  const std::vector<std::string>& notes() const { return notes_; }
+  std::uint64_t refused_sends() const { return refused_sends_; }
+  std::uint64_t data_datagrams() const { return data_datagrams_; }
+
+ private:
+  void drain(time_point now);
+  void transmit(time_point now, const send_segments& batch);
+  std::span<const std::byte> payload(const segment_extent& e) const;
+
+  network& net_;
+  std::shared_ptr<const content> content_;
+  options options_;
+  network::node_id node_;
+  prng random_;
+  std::unique_ptr<sender> engine_;
+  std::vector<range_set> read_;        // per object: segments whose bytes have been read, and digested on the way
+  std::vector<bool> table_made_;
+  time_point held_up_until_ = never;
+  std::optional<error> outcome_;
+  std::vector<std::string> notes_;
+  std::uint64_t refused_sends_ = 0, data_datagrams_ = 0;
+};
+
+}  // namespace ddf::sim
