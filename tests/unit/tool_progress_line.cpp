@@ -43,6 +43,7 @@ BOOST_AUTO_TEST_CASE(no_line_is_wider_than_it_may_be) {
     for (std::size_t columns = 0; columns <= 200; ++columns) {
       const auto line = progress_line(half(), sender, 3, columns);
       BOOST_TEST(columns_of(line) <= columns, line);
+      BOOST_TEST(line.empty() == (columns == 0));
       if (columns >= 10) BOOST_TEST(has(line, "sending"), columns);
       if (columns >= 79) BOOST_TEST(has(line, "["), columns);
     }

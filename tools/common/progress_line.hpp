@@ -59,6 +59,7 @@ inline std::string progress_line(const progress& p, bool sender, double seconds,
   if (p.nacks > 0) fields.push_back(fmt::format("{} NACK{}", p.nacks, p.nacks == 1 ? "" : "s"));
   if (!waiting && !p.current.empty()) fields.push_back(printable(p.current));
 
+  if (columns_of(fields[0]) > columns) return fields[0].substr(0, columns);  // ASCII, so bytes are columns
   constexpr std::size_t bar_least = 12, bar_most = 40;
   std::size_t used = 0, count = 0;
   for (; count < fields.size(); ++count) {
