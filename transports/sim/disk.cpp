@@ -35,8 +35,11 @@ std::vector<std::byte> sink::read(std::uint32_t part, std::uint64_t offset, std:
     return out;
   }
   const auto truth = true_bytes(part);
-  for (std::uint64_t at = offset; const auto r = written_[part].first_in(at, offset + bytes); at = r->last)
+  std::uint64_t at = offset;
+  while (const auto r = written_[part].first_in(at, offset + bytes)) {
     std::copy(truth.begin() + static_cast<std::ptrdiff_t>(r->first), truth.begin() + static_cast<std::ptrdiff_t>(r->last), out.begin() + static_cast<std::ptrdiff_t>(r->first - offset));
+    at = r->last;
+  }
   return out;
 }
 

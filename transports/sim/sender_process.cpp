@@ -13,7 +13,7 @@ sender_process::sender_process(network& net, std::shared_ptr<const content> what
   if (e.session.value == 0) e.session = session_id{net.random().next() | 1};
   if (e.objects.empty()) e.objects = content_->objects();
   if (e.rails.empty())
-    for (int r = 0; r < std::bit_width(options_.node.rails); ++r) e.rails.push_back({options_.node.up.mtu - header_bytes, header_bytes, "rail" + std::to_string(r)});
+    for (std::uint32_t r = 0; r < std::bit_width(options_.node.rails); ++r) e.rails.push_back({options_.node.up.mtu - header_bytes, header_bytes, "rail" + std::to_string(r)});
   table_made_ = e.tables_known;
   table_made_.resize(e.objects.size());
   read_.resize(e.objects.size());
@@ -84,7 +84,8 @@ void sender_process::drain(time_point now) {
     } else if (const auto* b = std::get_if<send_segments>(&*action)) {
       transmit(now, *b);
     } else if (const auto* p = std::get_if<prepare_digests>(&*action)) {
-      net_.at(now + options_.digest_delay, [this, object = p->object, alive = std::weak_ptr<const void>(content_)] {
+      net_.at(now + options_.digest_delay, [this, object = p->object, alive = alive_] {
+        if (!*alive) return;
         table_made_[object] = true;
         engine_->handle_digests_ready(net_.now(), object);
         drain(net_.now());

@@ -20,7 +20,7 @@ class sender_process final : public process {
     duration send_buffer = 200us;     // of packets that may wait for the wire before the process is held up
   };
   sender_process(network& net, std::shared_ptr<const content> what, options o);
-  ~sender_process() override { net_.detach(node_); }
+  ~sender_process() override { *alive_ = false, net_.detach(node_); }   // as if killed: nothing is said
   sender_process(const sender_process&) = delete;
   sender_process& operator=(const sender_process&) = delete;
 
@@ -54,6 +54,7 @@ class sender_process final : public process {
   std::optional<error> outcome_;
   std::vector<std::string> notes_;
   std::uint64_t refused_sends_ = 0, data_datagrams_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);   // for events that outlive the process
 };
 
 }  // namespace ddf::sim
