@@ -1,8 +1,17 @@
 #include "lib/store/descriptor_cache.hpp"
 
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <utility>
 
 namespace ddf {
+
+std::size_t descriptor_cache::sensible_size(std::size_t wanted) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
+  return std::max<std::size_t>(1, std::min<std::uint64_t>(wanted, limit.rlim_cur / 4));
+}
 
 std::uint64_t descriptor_cache::new_owner() {
   const std::lock_guard lock(mutex_);

@@ -24,6 +24,8 @@ class descriptor_cache {
   };
 
   explicit descriptor_cache(std::size_t open_max) : open_max_(open_max) {}
+  /// `wanted`, or a quarter of what this process may have open when that is less.
+  static std::size_t sensible_size(std::size_t wanted);
   std::uint64_t new_owner();
 
   /// The descriptor under `k`, by `open()` (an os_result<descriptor>) when it is not in the cache.

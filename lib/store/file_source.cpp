@@ -300,7 +300,7 @@ result<opened_source> open_path(const path_source& given, std::shared_ptr<descri
   }
   m.block_bytes = block_bytes_for(m.size());
   if (auto ok = check_catalogue({m}); !ok) return fail(ok.error().code, quoted + " cannot be published: " + ok.error().what, ok.error().os);
-  if (!descriptors) descriptors = std::make_shared<descriptor_cache>(files_open_max);
+  if (!descriptors) descriptors = std::make_shared<descriptor_cache>(descriptor_cache::sensible_size(files_open_max));
   out.source = std::make_unique<disk_source>(path, std::move(files), std::move(descriptors));
   return out;
 }

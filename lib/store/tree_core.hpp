@@ -20,7 +20,7 @@ struct tree_core {
   descriptor root;
   mode_t mask = 022;       // the process's umask
   std::unique_ptr<receive_state> state;
-  descriptor_cache descriptors{files_open_max};
+  descriptor_cache descriptors{descriptor_cache::sensible_size(files_open_max)};
 };
 
 /// Where an object lands.
