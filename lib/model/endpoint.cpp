@@ -65,15 +65,18 @@ result<endpoint> parse_endpoint(std::string_view text, std::uint16_t default_por
   if (const auto percent = address.find('%'); percent != std::string::npos) {
     scope = address.substr(percent + 1);
     address.resize(percent);
+    if (scope.empty()) return fail(errc::invalid_argument, "address '" + std::string(text) + "': the interface after '%' is missing");
   }
-  if (::inet_pton(AF_INET, address.c_str(), e.address.data()) == 1 && scope.empty()) return e;
+  const bool whole = address.find('\0') == std::string::npos;   // the C functions below would stop there
+  if (whole && ::inet_pton(AF_INET, address.c_str(), e.address.data()) == 1 && scope.empty()) return e;
   e.address = {};
-  if (::inet_pton(AF_INET6, address.c_str(), e.address.data()) != 1)
+  if (!whole || ::inet_pton(AF_INET6, address.c_str(), e.address.data()) != 1)
     return fail(errc::invalid_argument, "'" + std::string(host) + "' is not an IPv4 or IPv6 address (names are not looked up)");
   e.v6 = true;
   if (!scope.empty()) {
     unsigned index = ::if_nametoindex(scope.c_str());
-    if (index == 0) std::from_chars(scope.data(), scope.data() + scope.size(), index);
+    const char* const end = scope.data() + scope.size();
+    if (index == 0 && std::from_chars(scope.data(), end, index).ptr != end) index = 0;
     if (index == 0) return fail(errc::invalid_argument, "there is no interface '" + scope + "' (see: ip link)");
     e.scope = index;
   }

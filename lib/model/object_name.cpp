@@ -1,6 +1,6 @@
 #include "lib/model/object_name.hpp"
 
-#include <array>
+#include <algorithm>
 
 namespace ddf {
 
@@ -40,10 +40,12 @@ std::string printable(std::string_view text) {
   while (!text.empty()) {
     const std::size_t n = utf8_length(text);
     const auto c = static_cast<unsigned char>(text[0]);
-    if (n == 0 || c < 0x20 || c == 0x7f) {
+    const bool c1 = c == 0xc2 && n == 2 && static_cast<unsigned char>(text[1]) < 0xa0;   // U+0080 to U+009F: terminals obey some
+    if (c1) text.remove_prefix(1), out += "\\xc2";
+    if (const auto b = static_cast<unsigned char>(text[0]); n == 0 || c < 0x20 || c == 0x7f || c1) {
       out += "\\x";
-      out += hex[c >> 4];
-      out += hex[c & 15];
+      out += hex[b >> 4];
+      out += hex[b & 15];
       text.remove_prefix(1);
     } else {
       out += text.substr(0, n);
@@ -77,7 +79,9 @@ result<void> check_object_name(std::string_view name) { return check_path(name, 
 result<void> check_part_name(std::string_view name) { return check_path(name, "part name", part_name_bytes_max); }
 
 bool name_matches(std::string_view name, std::string_view pattern) {
-  // Two saved positions, for the last '*' and the last '**', make this O(name × pattern) at worst and free of recursion.
+  // Two saved positions, for the last '*' and the last '**', are enough, since a later one covers what an earlier one of
+  // its kind could still try. No recursion, and polynomial: O(name² × pattern) at worst.
+  const auto step = [&](std::size_t at) { return std::max<std::size_t>(utf8_length(name.substr(at)), 1); };   // whole characters
   std::size_t n = 0, p = 0;
   std::size_t star_p = std::string_view::npos, star_n = 0;
   std::size_t deep_p = std::string_view::npos, deep_n = 0;
@@ -93,16 +97,20 @@ bool name_matches(std::string_view name, std::string_view pattern) {
       continue;
     }
     if (n == name.size() && p == pattern.size()) return true;
-    if (n < name.size() && p < pattern.size() && (pattern[p] == name[n] || (pattern[p] == '?' && name[n] != '/'))) {
+    if (n < name.size() && p < pattern.size() && pattern[p] == '?' && name[n] != '/') {
+      n += step(n), ++p;
+      continue;
+    }
+    if (n < name.size() && p < pattern.size() && pattern[p] == name[n]) {
       ++n, ++p;
       continue;
     }
     if (star_p != std::string_view::npos && star_n < name.size() && name[star_n] != '/') {
-      p = star_p, n = ++star_n;
+      p = star_p, n = star_n += step(star_n);
       continue;
     }
     if (deep_p != std::string_view::npos && deep_n < name.size()) {
-      p = deep_p, n = ++deep_n, star_p = std::string_view::npos;
+      p = deep_p, n = deep_n += step(deep_n), star_p = std::string_view::npos;
       continue;
     }
     return false;
