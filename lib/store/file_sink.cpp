@@ -14,7 +14,7 @@ class file_sink final : public partial_sink {
 
  protected:
   os_result<descriptor> open_part(std::uint32_t) override {
-    return open_beneath(*core_->files, core_->root.get(), at_.hidden_path(), O_RDWR);
+    return open_writable(core_->root.get(), at_.hidden_path(), O_RDWR, 0);
   }
 
   result<committed_record> finish() override {

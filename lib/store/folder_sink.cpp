@@ -24,7 +24,7 @@ class folder_sink final : public partial_sink {
     const auto folder = hidden();
     if (!folder) return tl::unexpected(folder.error());
     const std::string& name = description_.parts[part].name;
-    const auto attempt = [&] { return open_beneath(*core_->files, (*folder)->get(), name, O_RDWR | O_CREAT, final_mode(part) | 0600); };
+    const auto attempt = [&] { return open_writable((*folder)->get(), name, O_RDWR | O_CREAT, final_mode(part) | 0600); };
     auto file = attempt();
     if (file || file.error() != ENOENT) return file;
     if (auto made = make_folders_beneath(*core_->files, (*folder)->get(), parent_of(name), false); !made) return made;

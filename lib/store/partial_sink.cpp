@@ -17,7 +17,7 @@ bool lands_as_file(const manifest& m) {
 }
 
 partial_sink::partial_sink(std::shared_ptr<tree_core> core, const manifest& m, placement at, std::optional<receive_state::claim> claim)
-    : core_(std::move(core)), description_(m), at_(std::move(at)), owner_(core_->descriptors.new_owner()), claim_(std::move(claim)) {}
+    : core_(std::move(core)), description_(m), at_(std::move(at)), described_(description_digest(m)), owner_(core_->descriptors.new_owner()), claim_(std::move(claim)) {}
 
 partial_sink::~partial_sink() {
   close();
@@ -27,6 +27,15 @@ partial_sink::~partial_sink() {
 os_result<descriptor_cache::handle> partial_sink::opened(std::uint32_t part) {
   DDF_ASSERT(part < description_.parts.size());
   return core_->descriptors.get({owner_, part}, [&] { return open_part(part); });
+}
+
+os_result<descriptor> partial_sink::open_writable(int folder, const std::string& path, int flags, mode_t mode) {
+  auto file = open_beneath(*core_->files, folder, path, flags, mode);
+  if (file || file.error() != EACCES) return file;
+  const auto readable = open_beneath(*core_->files, folder, path, O_RDONLY);
+  struct stat st {};
+  if (!readable || ::fstat(readable->get(), &st) != 0 || core_->files->fchmod(readable->get(), (st.st_mode & 0777) | 0600) != 0) return file;
+  return open_beneath(*core_->files, folder, path, flags, mode);
 }
 
 error partial_sink::fault(const char* attempted, std::uint32_t part, int os) const {
@@ -78,19 +87,24 @@ result<std::string> partial_sink::commit(const digest_table& digests) {
   DDF_ASSERT(!settled_);
   auto record = finish();
   if (!record) return tl::unexpected(record.error());
-  record->description = description_digest(description_);
+  record->description = described_;
   record->root = digests.root;
   record->version = description_.version;
   if (auto ok = core_->state->prepare_committed(at_.name, *record); !ok) return tl::unexpected(ok.error());
 
   file_system& files = *core_->files;
   const auto parent = open_beneath(files, core_->root.get(), at_.parent, O_RDONLY | O_DIRECTORY);
-  if (!parent) return tl::unexpected(fault("opening the folder of", UINT32_MAX, parent.error()));
-  const auto old = reveal(files, parent->get(), at_.hidden, at_.base, [this](int folder, const std::string& name) { return allowed(folder, name); });
-  if (!old) return tl::unexpected(old.error());
+  const auto old = [&]() -> result<bool> {
+    if (!parent) return tl::unexpected(fault("opening the folder of", UINT32_MAX, parent.error()));
+    return reveal(files, parent->get(), at_.hidden, at_.base, [this](int folder, const std::string& name) { return allowed(folder, name); });
+  }();
+  if (!old) {
+    core_->state->withdraw_committed(at_.name, record->inode);
+    return tl::unexpected(old.error());
+  }
 
   // Visible and durable. What follows only tidies up: when it fails, a later transfer does more than it would have to.
-  core_->state->settle_committed(at_.name);
+  core_->state->settle_committed(at_.name, record->inode);
   constexpr std::size_t blocks_worth_a_delta = 2;
   if (digests.blocks.size() >= blocks_worth_a_delta) core_->state->save_digests(at_.name, digests);
   if (claim_) core_->state->remove_partial(at_.name);
@@ -103,7 +117,7 @@ result<std::string> partial_sink::commit(const digest_table& digests) {
 result<void> partial_sink::checkpoint(const range_set& complete) {
   DDF_ASSERT(!settled_);
   if (!claim_ || complete.empty()) return {};
-  return core_->state->save_partial(at_.name, partial_record{description_digest(description_), at_.hidden_path(), complete});
+  return core_->state->save_partial(at_.name, partial_record{described_, at_.hidden_path(), complete});
 }
 
 result<void> partial_sink::keep(const range_set& complete) {

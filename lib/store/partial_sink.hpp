@@ -37,6 +37,8 @@ class partial_sink : public object_sink {
   virtual result<void> allowed(int folder, const std::string& name) const = 0;
 
   os_result<descriptor_cache::handle> opened(std::uint32_t part);
+  /// Opens a file below `folder` for reading and writing, also one that a commit which failed has made read-only.
+  os_result<descriptor> open_writable(int folder, const std::string& path, int flags, mode_t mode);
   /// Size, permissions and, when `sync`, fsync of one part; what it then looks like goes to `out`.
   result<void> finish_part(const descriptor& file, std::uint32_t part, bool sync, committed_record::file& out);
   error fault(const char* attempted, std::uint32_t part, int os) const;
@@ -45,6 +47,7 @@ class partial_sink : public object_sink {
   const std::shared_ptr<tree_core> core_;
   const manifest description_;
   const placement at_;
+  const digest described_;         // description_digest()
   const std::uint64_t owner_;   // of descriptors in the cache
 
  private:

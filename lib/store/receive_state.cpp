@@ -14,7 +14,10 @@
 namespace ddf {
 
 static constexpr std::string_view secret_magic = "ddfstat1";
-static constexpr const char *partial = ".partial", *version = ".version", *version_new = ".version-new", *digests = ".digests";
+static constexpr const char *partial = ".partial", *version = ".version", *digests = ".digests";
+
+// Of its own for each inode, so that two who make the same name visible at once do not mix their records.
+static std::string prepared(std::uint64_t inode) { return ".version-" + std::to_string(inode); }
 
 static digest random_digest() {
   digest d;
@@ -119,24 +122,29 @@ void receive_state::remove_partial(const std::string& object_name) const {
 }
 
 std::optional<committed_record> receive_state::load_committed(const std::string& object_name, std::uint64_t inode) const {
-  // The new one counts when a crash came between the rename of the object and that of its record.
-  for (const char* kind : {version, version_new}) {
+  const auto load = [&](const std::string& kind) {
     const auto bytes = load_record(folder_.get(), record(object_name, kind), committed_record::bytes_max);
     auto found = bytes ? parse_committed_record(*bytes) : std::nullopt;
-    if (!found || found->inode != inode) continue;
-    if (kind == version_new) settle_committed(object_name);
+    if (found && found->inode != inode) found.reset();
     return found;
-  }
-  return std::nullopt;
+  };
+  if (auto found = load(version)) return found;
+  auto found = load(prepared(inode));   // a crash came between the rename of the object and that of its record
+  if (found) settle_committed(object_name, inode);
+  return found;
 }
 
 result<void> receive_state::prepare_committed(const std::string& object_name, const committed_record& r) const {
   if (!folder_) return {};
-  return save_record(*files_, folder_.get(), record(object_name, version_new), write_record(r), false);
+  return save_record(*files_, folder_.get(), record(object_name, prepared(r.inode)), write_record(r), false);
 }
 
-void receive_state::settle_committed(const std::string& object_name) const {
-  if (folder_) files_->renameat2(folder_.get(), record(object_name, version_new).c_str(), folder_.get(), record(object_name, version).c_str(), 0);
+void receive_state::settle_committed(const std::string& object_name, std::uint64_t inode) const {
+  if (folder_) files_->renameat2(folder_.get(), record(object_name, prepared(inode)).c_str(), folder_.get(), record(object_name, version).c_str(), 0);
+}
+
+void receive_state::withdraw_committed(const std::string& object_name, std::uint64_t inode) const {
+  if (folder_) files_->unlinkat(folder_.get(), record(object_name, prepared(inode)).c_str(), 0);
 }
 
 std::optional<digest_table> receive_state::load_digests(const std::string& object_name) const {

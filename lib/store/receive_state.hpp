@@ -45,9 +45,11 @@ class receive_state {
 
   /// What has `inode` under the final name, when ddf put it there.
   std::optional<committed_record> load_committed(const std::string& object_name, std::uint64_t inode) const;
-  /// Before the object gets visible, so that a full disk shows now; settle_committed() makes it the record, after.
+  /// Before the object gets visible, so that a full disk shows now, and a crash in between leaves something to find.
+  /// After, settle_committed() makes it the record, or withdraw_committed() removes it.
   result<void> prepare_committed(const std::string& object_name, const committed_record& r) const;
-  void settle_committed(const std::string& object_name) const;
+  void settle_committed(const std::string& object_name, std::uint64_t inode) const;
+  void withdraw_committed(const std::string& object_name, std::uint64_t inode) const;
 
   std::optional<digest_table> load_digests(const std::string& object_name) const;
   void save_digests(const std::string& object_name, const digest_table& t) const;
@@ -56,7 +58,7 @@ class receive_state {
   static constexpr std::size_t shards = 32;
 
   receive_state(std::shared_ptr<file_system> files, std::string place) : files_(std::move(files)), place_(std::move(place)) {}
-  std::string record(const std::string& object_name, const char* kind) const { return record_name(place_, object_name) + kind; }
+  std::string record(const std::string& object_name, const std::string& kind) const { return record_name(place_, object_name) + kind; }
   int lock_file(std::uint64_t byte);
   void release(std::uint64_t byte);
 

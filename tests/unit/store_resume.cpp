@@ -200,6 +200,37 @@ BOOST_AUTO_TEST_CASE(another_process_holds_its_partial_until_it_dies) {
   ::close(ready[1]);
 }
 
+BOOST_AUTO_TEST_CASE(read_only_files_resume_after_a_failed_commit_without_root) {
+  temporary_folder t;
+  BOOST_REQUIRE(::chmod(t.path().c_str(), 0777) == 0);
+  content file = big, folder = folder_content("set", {{"a", pattern(100'000)}, {"b/c", pattern(100'000, 2)}});
+  for (content* c : {&file, &folder})
+    for (part& p : c->description.parts) p.mode = 0444;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    constexpr uid_t nobody = 65534;
+    if (::geteuid() == 0 && ::setuid(nobody) != 0) ::_exit(1);
+    for (content* c : {&file, &folder}) {
+      auto tree = output_tree::open({t / "out", t / "state"});
+      if (!tree) ::_exit(2);
+      auto opened = (*tree)->open_object(c->description);
+      if (!opened || !write_all_parts(*opened->sink, *c)) ::_exit(3);
+      put((*tree)->final_path(c->description) + "/in/the/way", "x");
+      if (opened->sink->commit(digests(*c)) || !opened->sink->keep(blocks(0, 2))) ::_exit(4);
+      fs::remove_all((*tree)->final_path(c->description));
+      opened = (*tree)->open_object(c->description);
+      if (!opened || !(opened->resumable == blocks(0, 2)) || !write_all_parts(*opened->sink, *c)) ::_exit(5);
+      if (!opened->sink->commit(digests(*c))) ::_exit(6);
+    }
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  BOOST_TEST(WEXITSTATUS(status) == 0);
+  BOOST_TEST((get(t / "out/tenant/big") == big.parts[0]));
+  BOOST_TEST(visible(t / "out").size() == 3u);
+}
+
 BOOST_AUTO_TEST_CASE(a_record_without_its_file_is_ignored_and_removed) {
   temporary_folder t;
   {

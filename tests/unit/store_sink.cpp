@@ -320,6 +320,20 @@ BOOST_AUTO_TEST_CASE(a_folder_that_ddf_made_is_replaced_whole) {
   BOOST_TEST(visible(t / "out") == list({"set/z"}), boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(a_folder_stays_ours_when_the_run_ended_before_its_record_was_settled) {
+  temporary_folder t;
+  DDF_REQUIRE_OK(receive(*open_tree(t), folder_content("set", {{"a", "1"}})));
+  struct stat st {};
+  BOOST_REQUIRE(::stat((t / "out/set").c_str(), &st) == 0);
+  std::string record;
+  for (const auto& e : fs::directory_iterator(t / "state/receive"))
+    if (e.path().extension() == ".version") record = e.path().string();
+  BOOST_REQUIRE(!record.empty());
+  fs::rename(record, record + '-' + std::to_string(st.st_ino));
+  DDF_REQUIRE_OK(receive(*open_tree(t), folder_content("set", {{"b", "2"}})));
+  BOOST_TEST(visible(t / "out") == list({"set/b"}), boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(a_foreign_folder_or_file_is_not_replaced_by_a_folder) {
   temporary_folder t;
   put(t / "out/set/mine", "precious");
