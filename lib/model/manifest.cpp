@@ -59,7 +59,7 @@ static result<void> check_manifest(const manifest& m) {
     if (p.size > limits::object_bytes || (sum += p.size) > limits::object_bytes) return fail(errc::too_large, "object '" + printable(m.name) + "' is larger than 1 PiB");
     if (p.directory && p.size != 0) return bad("a folder has no bytes of its own");
     if (p.mode > 07777) return bad("permission bits out of range");
-    if (m.kind == object_kind::folder || (m.kind == object_kind::memory && m.parts.size() > 1))
+    if (m.kind == object_kind::folder || (m.kind == object_kind::memory && (m.parts.size() > 1 || !p.name.empty())))
       if (auto ok = check_part_name(p.name); !ok) return ok;
   }
   if (m.kind == object_kind::file && (m.parts.size() != 1 || !m.parts[0].name.empty() || m.parts[0].directory))

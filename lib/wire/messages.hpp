@@ -31,7 +31,7 @@ namespace ddf {
 inline constexpr std::size_t control_header_bytes = 16;
 inline constexpr std::size_t control_bytes_max = 1200;      // a control message passes every path that IPv6 allows
 inline constexpr std::size_t catalogue_chunk_bytes = 1100;  // payload of one CATALOGUE chunk
-inline constexpr std::size_t nack_ranges_max = 180;
+inline constexpr std::size_t nack_ranges_max = 115;   // the most that control_bytes_max holds
 inline constexpr std::size_t host_bytes_max = 64, reason_bytes_max = 200;
 
 enum class session_state : std::uint8_t { gathering = 0, streaming = 1, flushing = 2, lingering = 3 };

@@ -1,0 +1,108 @@
+// One of every message, and random ones.
+#pragma once
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+#include "codecs/digest.hpp"
+#include "lib/model/prng.hpp"
+#include "lib/wire/messages.hpp"
+
+namespace ddf::test {
+
+inline std::vector<std::byte> bytes_of(std::string_view text) {
+  const auto b = std::as_bytes(std::span(text.data(), text.size()));
+  return {b.begin(), b.end()};
+}
+
+/// Every kind of message with every field set to something of its own; the names are those of the golden files.
+inline std::vector<std::pair<std::string, message>> samples() {
+  const session_id session{0x0123456789abcdef};
+  const receiver_id receiver{0xfedcba9876543210};
+  const join_token token{0x1122334455667789};
+  const auto content = bytes_of("a catalogue");
+  announce a{session, session_state::streaming, true, true, 5, 1456, 42, 123456789, 0x100000007, 1000, 2000, 2'900'000, 3, 250, 321,
+             static_cast<std::uint32_t>(content.size()), digest_of(content), content};
+  announce gathering{session, session_state::gathering, false, false, 31, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1000, limits::catalogue_bytes, digest_of(content), {}};
+  catalogue_chunk chunk{session, 2000, 1100, std::vector<std::byte>(900, std::byte{0xcc})};
+  nack n{session, token, nack_space::segments, true, 0x1'0000'0003, 99, {{0, 1}, {5, 9}, {9, 10}, {(std::uint64_t(1) << 48) - 1, std::uint64_t(1) << 48}}};
+  nack c{session, token, nack_space::catalogue_chunks, false, 0, 0, {{2, 0x1'0000'0002}}};
+  return {{"announce", a},
+          {"announce_gathering", gathering},
+          {"catalogue_chunk", chunk},
+          {"query", query{receiver}},
+          {"join", join{session, receiver, true, true, true, 0x80000001, 77, 88, 212'992, 1472, "host-1"}},
+          {"welcome", welcome{session, receiver, token, true, false, refusal::none, 321}},
+          {"welcome_refused", welcome{session, receiver, join_token{0}, false, true, refusal::not_multicast, 0}},
+          {"status", status{session, token, 0x1'0000'0007, 12345, 678, true}},
+          {"nack", n},
+          {"nack_catalogue", c},
+          {"done", done{session, token, done_state::failed, 9, 1, 2, 3, 4, 5, "blocks keep failing"}},
+          {"farewell", farewell{session, receiver}},
+          {"repair_notice", repair_notice{session, {{3, 4}, {4, 100}}}},
+          {"close", close_session{session, 10, "the source changed"}}};
+}
+
+inline std::string random_text(prng& rng, std::size_t most) {
+  std::string s(rng.next() % (most + 1), ' ');
+  for (char& c : s) c = static_cast<char>(rng.next() & 0xff);
+  return s;
+}
+
+inline std::vector<range> random_ranges(prng& rng) {
+  std::vector<range> out(1 + rng.next() % nack_ranges_max);
+  std::uint64_t at = 0;
+  for (range& r : out) {
+    r.first = at + rng.next() % 50 * (rng.next() % 2);
+    r.last = r.first + 1 + (rng.next() % 8 == 0 ? rng.next() % 0xffff'ffff : rng.next() % 20);
+    at = r.last;
+  }
+  return out;
+}
+
+/// A message that keeps every rule, of a kind chosen by `kind` modulo 11.
+inline message random_message(prng& rng, std::size_t kind) {
+  const session_id session{rng.next()};
+  const receiver_id receiver{rng.next()};
+  const join_token token{rng.next()};
+  const auto u32 = [&] { return static_cast<std::uint32_t>(rng.next()); };
+  const auto u16 = [&] { return static_cast<std::uint16_t>(rng.next()); };
+  const auto u8 = [&] { return static_cast<std::uint8_t>(rng.next()); };
+  const auto flag = [&] { return rng.next() % 2 == 0; };
+  switch (kind % 11) {
+    case 0: {
+      announce m;
+      m.session = session, m.state = static_cast<session_state>(rng.next() % 4), m.unicast = flag(), m.no_multicast = flag();
+      m.rail = u8() & 31;
+      m.segment_bytes = static_cast<std::uint16_t>(m.state == session_state::gathering && flag() ? 0 : 512 + rng.next() % (65000 - 511));
+      m.counter = u32(), m.clock_us = u32(), m.group_size = u32(), m.grtt_us = u32();
+      m.sequence = rng.next(), m.bytes = rng.next();
+      m.segments = rng.next() >> 16;
+      m.bulk_segment = m.segments == 0 ? 0 : rng.next() % (m.segments + 1);
+      m.objects = 1 + u16();
+      if (flag()) m.catalogue = bytes_of(random_text(rng, 1099) + "x");
+      m.catalogue_bytes = m.catalogue.empty() ? 1 + u32() % limits::catalogue_bytes : static_cast<std::uint32_t>(m.catalogue.size());
+      m.catalogue_digest = digest_of(m.catalogue);
+      return m;
+    }
+    case 1: {
+      catalogue_chunk m;
+      m.session = session;
+      m.total = 1 + u32() % limits::catalogue_bytes;
+      m.offset = static_cast<std::uint32_t>(rng.next() % ((m.total + catalogue_chunk_bytes - 1) / catalogue_chunk_bytes) * catalogue_chunk_bytes);
+      m.bytes.resize(std::min<std::size_t>(catalogue_chunk_bytes, m.total - m.offset), static_cast<std::byte>(u8()));
+      return m;
+    }
+    case 2: return query{receiver};
+    case 3: return join{session, receiver, flag(), flag(), flag(), u32(), u32(), u32(), u32(), u16(), random_text(rng, host_bytes_max)};
+    case 4: return welcome{session, receiver, token, flag(), flag(), static_cast<refusal>(rng.next() % 4), u32()};
+    case 5: return status{session, token, rng.next(), rng.next(), rng.next(), flag()};
+    case 6: return nack{session, token, static_cast<nack_space>(rng.next() % 2), flag(), rng.next(), rng.next(), random_ranges(rng)};
+    case 7: return done{session, token, static_cast<done_state>(rng.next() % 3), u8(), u32(), u32(), rng.next(), rng.next(), rng.next(), random_text(rng, reason_bytes_max)};
+    case 8: return farewell{session, receiver};
+    case 9: return repair_notice{session, random_ranges(rng)};
+    default: return close_session{session, u8(), random_text(rng, reason_bytes_max)};
+  }
+}
+
+}  // namespace ddf::test
