@@ -68,7 +68,7 @@ static bool set(int fd, int level, int option, const T& value) {
 
 static constexpr std::size_t gro_bytes = 65536;   // a super-packet is never larger
 static constexpr std::size_t messages_max = 64;
-static constexpr std::size_t messages_gro = 16;   // super-packets of one batch: 1 MiB, which the cache still holds
+static constexpr std::size_t messages_gro = 8;   // super-packets of one batch: what a core's cache holds until they are written
 
 struct udp_socket::receive_buffers {
   std::byte* memory = nullptr;
