@@ -250,7 +250,7 @@ void receiver::on_data(time_point now, bool to_group, const data_header& h, std:
     sequence_ = std::max(sequence_, sequence + 1);
     ++received_;
     tail_interval_ = 2ms;
-    if ((h.flags & data_header::confirm) && in_rate_loop_) status_pending_ = true;
+    if ((h.flags & data_header::confirm) && in_rate_loop_) status_pending_ = confirm_pending_ = true;
   }
   if (!have_layout_) return drop("before_catalogue");
   if (h.segment >= layout_.segments()) return drop("inconsistent");
@@ -659,7 +659,7 @@ void receiver::send_nacks(time_point now) {
     asked_at_ = now;
     status_due_ = now + keepalive;   // a NACK says as much as a STATUS
     status_sequence_ = sequence_;
-    status_pending_ = false;
+    status_pending_ = confirm_pending_ = false;
   }
 }
 
@@ -701,10 +701,10 @@ void receiver::send_join(time_point now) {
   join_interval_ = std::min<duration>(join_interval_ * 2, 200ms);
 }
 
-void receiver::send_status(time_point now) {
-  send(status{session_, token_, sequence_, received_, have_.count(), deaf_});
+void receiver::send_status(time_point now, bool at_once) {
+  send(status{session_, token_, sequence_, received_, have_.count(), deaf_, at_once});
   status_sequence_ = sequence_;
-  status_pending_ = false;
+  status_pending_ = confirm_pending_ = false;
   status_due_ = now + keepalive * 3 / 4 + std::chrono::duration_cast<duration>(keepalive / 4 * rng_.uniform());
 }
 
@@ -808,7 +808,7 @@ std::optional<receiver_action> receiver::poll_action(time_point now) {
     out_.clear();
     out_next_ = 0;
     if (!status_pending_ || finished_ || token_.value == 0) return std::nullopt;
-    send_status(now);
+    send_status(now, confirm_pending_);
   }
   return std::move(out_[out_next_++]);
 }

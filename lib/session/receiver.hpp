@@ -124,7 +124,7 @@ class receiver {
   void expire_requests(time_point now);
   void become_deaf(time_point now, std::string why);
   void send_join(time_point now);
-  void send_status(time_point now);
+  void send_status(time_point now, bool at_once = false);
   void send_done(time_point now);
   void send(const message& m, std::size_t pad_to = 0);
   duration rto() const;
@@ -187,7 +187,7 @@ class receiver {
 
   // Timers.
   time_point heard_at_{}, group_heard_at_ = never, data_at_ = never, status_due_ = never, silence_check_{};
-  bool status_pending_ = false;
+  bool status_pending_ = false, confirm_pending_ = false;
   duration tail_interval_ = std::chrono::milliseconds(2);
   std::uint32_t group_counter_seen_ = 0, unicast_counter_first_ = 0;
   time_point unicast_first_ = never;

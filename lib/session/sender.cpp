@@ -163,6 +163,7 @@ void sender::on(time_point now, path from, const status& s) {
     m->deaf = true;
     if (m->in_loop) leave_loop(*m, "hears no multicast");
   }
+  if (s.at_once && m->in_loop && s.sequence > m->sequence && s.sequence <= sequence_) measure_round_trip(now, s.sequence);
   confirm_progress(now, *m, s.sequence, s.received);
 }
 
@@ -171,14 +172,17 @@ void sender::confirm_progress(time_point now, member& m, std::uint64_t sequence,
   if (sequence > m.sequence) m.last_progress = now;
   m.sequence = sequence;
   m.received = std::max(m.received, received);
-  while (!confirm_sent_.empty() && confirm_sent_.front().first <= sequence) {
-    // The worst of the loop is what matters: a peak that decays.
-    const duration sample = now - confirm_sent_.front().second;
-    grtt_ = std::clamp(std::max(sample, std::chrono::duration_cast<duration>(grtt_ * 0.95)), duration(grtt_least), duration(grtt_most));
-    if (m.in_loop && least_confirmed() < confirm_sent_.front().first) break;
-    confirm_sent_.pop_front();
-  }
   if (m.in_loop) measure_window(now);
+}
+
+// From a DATA packet with the confirm flag to the STATUS that answers it at once. A later STATUS, or a NACK, has waited for
+// a timer; taking those for round trips let the estimate grow with the timers that are made from it.
+void sender::measure_round_trip(time_point now, std::uint64_t sequence) {
+  const auto after = std::ranges::upper_bound(confirm_sent_, sequence, {}, &std::pair<std::uint64_t, time_point>::first);
+  if (after == confirm_sent_.begin()) return;
+  // The worst of the loop is what matters: a peak that decays.
+  const duration sample = now - std::prev(after)->second;
+  grtt_ = std::clamp(std::max(sample, std::chrono::duration_cast<duration>(grtt_ * 0.95)), duration(grtt_least), duration(grtt_most));
 }
 
 void sender::on(time_point now, path from, const nack& n) {
@@ -397,7 +401,7 @@ void sender::check_members(time_point now) {
       end_member(m, member_state::lost, "not heard for " + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - m.last_heard).count()) +
                                             " s: its process ended, or the network between is down");
   }
-  if (in_loop_ < 2 || sequence_ < window_limit() || blocked_since_ == never) {
+  if (in_loop_ < 2 || !window_shut_ || blocked_since_ == never) {   // shut may be a few packets short of full: see next_bulk
     for (member& m : members_) m.alone = m.alone > 10ms ? m.alone - 10ms : duration(0);
     return;
   }
@@ -852,10 +856,11 @@ std::optional<sender_action> sender::poll_action(time_point now) {
   const bool turn = repair_credit_ > 0;
   bool repair = true;
   if (turn && (next_repair(now, batch, whom) || next_direct(now, batch, whom))) {
-    repair_credit_ -= std::min<std::uint64_t>(repair_credit_, batch.count);
+    // What one receiver needs that does not keep up counts eightfold: serving it must not slow the others.
+    repair_credit_ -= static_cast<std::int64_t>(batch.count) * (batch.to.group || members_[whom].in_loop ? 1 : 8);
   } else if (next_bulk(now, batch)) {
     repair = false;
-    repair_credit_ = std::min<std::uint64_t>(repair_credit_ + batch.count, 4 * batch_segments_max);
+    repair_credit_ = std::min<std::int64_t>(repair_credit_ + batch.count, 4 * batch_segments_max);
   } else if (turn || !(next_repair(now, batch, whom) || next_direct(now, batch, whom))) {
     window_shut_ = in_loop_ > 0 && sequence_ + window_.packets() / 4 >= window_limit();
     if (!window_shut_) blocked_since_ = never;
@@ -882,7 +887,8 @@ std::optional<sender_action> sender::poll_action(time_point now) {
     if (after >= next_confirm_ || bulk_ >= segments_ || after >= window_limit()) {
       batch.confirm_last = true;
       next_confirm_ = after + confirm_every_;
-      if (confirm_sent_.size() < 256) confirm_sent_.emplace_back(after, now);
+      if (confirm_sent_.size() >= 64) confirm_sent_.pop_front();
+      confirm_sent_.emplace_back(after, now);
     }
   }
   account(now, batch, repair);

@@ -123,6 +123,7 @@ class sender {
 
   member* by_token(path from, join_token token);
   void confirm_progress(time_point now, member& m, std::uint64_t sequence, std::uint64_t received);
+  void measure_round_trip(time_point now, std::uint64_t sequence);
   void measure_window(time_point now);
   void welcome_member(const member& m, refusal refused = refusal::none);
   void update_rate_loop(time_point now);
@@ -182,7 +183,7 @@ class sender {
 
   repair_queue repairs_;
   time_point repair_due_ = never;
-  std::uint64_t repair_credit_ = 0;                       // repairs are at most as many packets as the bulk while it lasts
+  std::int64_t repair_credit_ = 0;                        // repairs are at most as many packets as the bulk while it lasts
   std::deque<std::pair<time_point, range>> group_repaired_;
   range_set recently_repaired_;
   std::vector<bool> table_known_, table_asked_;

@@ -193,13 +193,14 @@ static std::uint8_t write_body(writer& w, const status& m) {
   w.u64(m.sequence);
   w.u64(m.received);
   w.u64(m.segments);
-  return m.deaf ? 1 : 0;
+  return static_cast<std::uint8_t>((m.deaf ? 1 : 0) | (m.at_once ? 2 : 0));
 }
 static status read_status(reader& r, session_id session, std::uint8_t flags) {
   status m;
   m.session = session;
   m.deaf = flags & 1;
-  if (flags & ~1) r.fail();
+  m.at_once = flags & 2;
+  if (flags & ~3) r.fail();
   m.token = join_token{r.u64()};
   m.sequence = r.u64();
   m.received = r.u64();

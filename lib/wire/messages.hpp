@@ -105,6 +105,7 @@ struct status {   // receiver -> sender
   std::uint64_t received = 0;    // of those, how many arrived
   std::uint64_t segments = 0;    // held, verified or not
   bool deaf = false;
+  bool at_once = false;          // answers a DATA packet with the confirm flag, without a wait: its round trip is the path's
   bool operator==(const status&) const = default;
 };
 

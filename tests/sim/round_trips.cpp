@@ -1,0 +1,24 @@
+// What the sender believes about the time a packet takes, and what a receiver needs to know before data is of use.
+#include <boost/test/unit_test.hpp>
+
+#include "transports/sim/scenario.hpp"
+
+using namespace ddf;
+using namespace ddf::sim;
+
+static session_state state_of(std::span<const std::byte> bytes) {
+  const auto m = parse_message(bytes);
+  return std::get<announce>(*m).state;
+}
+
+BOOST_AUTO_TEST_CASE(a_status_that_waited_for_a_timer_is_not_taken_for_a_round_trip) {
+  scenario s({.receivers = 4, .objects = {{.parts = {4 << 20}}}, .network = clean_network()});
+  // The confirmations of the last packets are lost, so that receivers tell where they are by their timers only.
+  s.net().set_drop([&](network::node_id, bool, std::span<const std::byte> bytes) {
+    const auto h = parse_data_header(bytes);
+    return h && h->segment >= 2900 && (h->flags & data_header::repair) == 0;
+  });
+  BOOST_TEST(s.run_until_ended(10s), s.summary());
+  BOOST_TEST(s.sender().engine().group_round_trip() < 2ms);
+}
+
