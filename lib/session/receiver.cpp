@@ -252,7 +252,14 @@ void receiver::on_data(time_point now, bool to_group, const data_header& h, std:
     tail_interval_ = 2ms;
     if ((h.flags & data_header::confirm) && in_rate_loop_) status_pending_ = confirm_pending_ = true;
   }
-  if (!have_layout_) return drop("before_catalogue");
+  if (!have_layout_) {
+    // The announcement that said how large segments are was lost, or we are late: every packet until the next one counts.
+    if (all_opened_ && token_.value != 0 && now >= layout_ask_due_) {
+      send(query{options_.id}, control_bytes_max);
+      layout_ask_due_ = now + std::max<duration>(4 * grtt_, 2ms);
+    }
+    return drop("before_catalogue");
+  }
   if (h.segment >= layout_.segments()) return drop("inconsistent");
   const segment_extent e = layout_.segment(h.segment);
   if (payload.size() != e.bytes) return drop("inconsistent");

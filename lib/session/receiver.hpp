@@ -158,7 +158,7 @@ class receiver {
   std::uint16_t datagram_bytes_ = 0, datagram_joined_ = 0;
   bool whole_packet_heard_ = false, ready_joined_ = false, deaf_joined_ = false;
   std::uint32_t announces_heard_ = 0, echo_us_ = 0;
-  time_point echo_at_{}, join_due_ = never, catalogue_due_ = never;
+  time_point echo_at_{}, join_due_ = never, catalogue_due_ = never, layout_ask_due_{};
   duration join_interval_ = std::chrono::milliseconds(5);
 
   // What is here.
