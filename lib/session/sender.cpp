@@ -472,7 +472,7 @@ void sender::start(time_point now) {
   confirm_every_ = std::max<std::uint64_t>(std::min(window_.packets(), window_.cap()) / 4, 1);
   next_confirm_ = confirm_every_;
   announce_interval_ = announce_slowest;
-  announce_to_group(now);
+  for (int i = 0; i < 2; ++i) announce_to_group(now);   // without it a receiver can use no data: one loss must not cost the first pass
   for (const member& m : members_)   // the deaf, and those without multicast, learn it too
     if (m.state == member_state::active && (m.deaf || !use_group())) announce_to(now, m.where);
 }
