@@ -13,10 +13,11 @@ static session_state state_of(std::span<const std::byte> bytes) {
 
 BOOST_AUTO_TEST_CASE(a_status_that_waited_for_a_timer_is_not_taken_for_a_round_trip) {
   scenario s({.receivers = 4, .objects = {{.parts = {4 << 20}}}, .network = clean_network()});
-  // The confirmations of the last packets are lost, so that receivers tell where they are by their timers only.
-  s.net().set_drop([&](network::node_id, bool, std::span<const std::byte> bytes) {
-    const auto h = parse_data_header(bytes);
-    return h && h->segment >= 2900 && (h->flags & data_header::repair) == 0;
+  // The end of the first pass is lost, and for a while everything else: receivers tell by their timers where they are.
+  std::optional<time_point> lost;
+  s.net().set_drop([&](network::node_id, bool to_group, std::span<const std::byte> bytes) {
+    if (const auto h = parse_data_header(bytes); h && h->segment >= 2900 && !lost) lost = s.net().now();
+    return to_group && lost && s.net().now() < *lost + 150ms;
   });
   BOOST_TEST(s.run_until_ended(10s), s.summary());
   BOOST_TEST(s.sender().engine().group_round_trip() < 2ms);
