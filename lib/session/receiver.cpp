@@ -61,7 +61,7 @@ void receiver::on(time_point now, path, bool to_group, const announce& a, std::s
     ++announces_heard_;
     rails_ |= 1u << a.rail;
     datagram_bytes_ = static_cast<std::uint16_t>(std::max<std::size_t>(datagram_bytes_, std::min<std::size_t>(datagram_bytes, 65535)));
-    if (a.state == session_state::gathering && a.counter % 4 == 1) whole_packet_heard_ = true;
+    if (a.counter % 4 == 1) whole_packet_heard_ = true;
     group_counter_seen_ = a.counter;
   } else if (unicast_first_ == never) {
     unicast_first_ = now;
@@ -93,8 +93,7 @@ void receiver::on(time_point now, path, bool to_group, const announce& a, std::s
   if (segment_bytes_ == 0 && a.segment_bytes != 0) segment_bytes_ = a.segment_bytes;
   take_layout(now);
   if (have_layout_ && a.state != session_state::gathering && a.segments != layout_.segments()) return drop("inconsistent");
-  const bool datagram_known = whole_packet_heard_ || announces_heard_ >= 4;
-  if ((rails_ & ~rails_joined_) != 0 || (datagram_known && datagram_joined_ != datagram_bytes_)) join_due_ = std::min(join_due_, now);
+  if ((rails_ & ~rails_joined_) != 0 || (datagram_known() && datagram_joined_ != datagram_bytes_)) join_due_ = std::min(join_due_, now);
 
   if (to_group && !deaf_) {
     if (sequence_known_) sequence_ = std::max(sequence_, a.sequence);
@@ -244,6 +243,7 @@ void receiver::on_data(time_point now, bool to_group, const data_header& h, std:
   heard_at_ = data_at_ = now;
   if (to_group) {
     group_heard_at_ = now;
+    datagram_bytes_ = static_cast<std::uint16_t>(std::max<std::size_t>(datagram_bytes_, payload.size() + data_header::wire_size));
     if (times_.first_data == never) times_.first_data = now;
     if (!sequence_known_) sequence_known_ = true, sequence_ = h.sequence;
     const std::uint64_t sequence = unwrap(h.sequence, sequence_);
@@ -687,6 +687,10 @@ void receiver::send(const message& m, std::size_t pad_to) {
   out_.push_back(send_message{{false, 0, sender_}, write_message(m, pad_to)});
 }
 
+// Every fourth announcement fills a packet, and while the sender gathers the others have the sizes below it. Later a wrong
+// guess would cost the session, so more of them must have come without it.
+bool receiver::datagram_known() const { return whole_packet_heard_ || announces_heard_ >= (sender_state_ == session_state::gathering ? 4u : 12u); }
+
 void receiver::send_join(time_point now) {
   join j;
   j.session = session_;
@@ -698,7 +702,7 @@ void receiver::send_join(time_point now) {
   j.echo_us = echo_us_;
   j.held_us = static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::microseconds>(now - echo_at_).count());
   j.buffer_bytes = options_.buffer_bytes;
-  j.datagram_bytes = whole_packet_heard_ || announces_heard_ >= 4 ? datagram_bytes_ : std::uint16_t(0);
+  j.datagram_bytes = datagram_known() ? datagram_bytes_ : std::uint16_t(0);
   j.host = options_.host.substr(0, host_bytes_max);
   send(j, 256);
   rails_joined_ = rails_;

@@ -123,6 +123,7 @@ class receiver {
   bool askable(std::uint64_t segment) const;
   void expire_requests(time_point now);
   void become_deaf(time_point now, std::string why);
+  bool datagram_known() const;
   void send_join(time_point now);
   void send_status(time_point now, bool at_once = false);
   void send_done(time_point now);

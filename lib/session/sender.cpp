@@ -121,7 +121,7 @@ void sender::on(time_point now, path from, const join& j) {
     welcome_member(*m, refusal::not_multicast);
     return;
   }
-  if (state_ != session_state::gathering && m->datagram_bytes != 0 && !m->deaf &&
+  if (state_ != session_state::gathering && m->datagram_bytes != 0 &&
       m->datagram_bytes < layout_.segment_bytes() + data_header::wire_size && m->ready) {
     end_member(*m, member_state::refused, "its path carries only " + std::to_string(m->datagram_bytes) + "-byte datagrams, the session uses larger ones: give mcsend --mtu");
     welcome_member(*m, refusal::path_mtu);
@@ -400,6 +400,11 @@ void sender::check_members(time_point now) {
     if (now - m.last_heard > options_.silence)
       end_member(m, member_state::lost, "not heard for " + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - m.last_heard).count()) +
                                             " s: its process ended, or the network between is down");
+    else if (now - m.last_heard > 1s && now - m.called > 1s) {
+      // Also for its neighbour table: a sender whose interface was made anew has another hardware address.
+      m.called = now;
+      announce_to(now, m.where);
+    }
   }
   if (in_loop_ < 2 || !window_shut_ || blocked_since_ == never) {   // shut may be a few packets short of full: see next_bulk
     for (member& m : members_) m.alone = m.alone > 10ms ? m.alone - 10ms : duration(0);
@@ -626,8 +631,9 @@ void sender::announce_to_group(time_point now) {
     // While gathering announcements are padded to a ladder of sizes, the whole packet first: what arrives tells the path's MTU.
     const std::uint32_t whole = options_.rails[r].datagram_bytes;
     const std::uint32_t ladder[] = {1232, whole, 1472, 1400};
-    const bool probe = state_ == session_state::gathering;
-    send({true, 1u << r, {}}, a, probe ? std::min(whole, ladder[announce_counter_ % 4]) : 0);
+    // Later every fourth fills a packet of the session: whether those who come late can be served is seen by it.
+    const std::uint32_t used = announce_counter_ % 4 == 1 ? std::min<std::uint32_t>(whole, layout_.segment_bytes() + data_header::wire_size) : 0;
+    send({true, 1u << r, {}}, a, state_ == session_state::gathering ? std::min(whole, ladder[announce_counter_ % 4]) : used);
   }
 }
 

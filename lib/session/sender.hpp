@@ -102,7 +102,7 @@ class sender {
     bool in_loop = false, left_loop = false;
     std::uint32_t rails = 0, buffer_bytes = 0;
     std::uint16_t datagram_bytes = 0;
-    time_point last_heard{}, last_progress{}, joined{};
+    time_point last_heard{}, last_progress{}, joined{}, called{};
     duration rtt{0};
     std::uint64_t sequence = 0, received = 0;               // as last confirmed
     std::uint64_t epoch_sequence = 0, epoch_received = 0;   // at the start of the window being measured
