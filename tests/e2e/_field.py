@@ -209,6 +209,10 @@ class Field:
         return self.start(host, [program or f"{BIN}/mcsend", "--json", "-v", "--group", group or self.group, "--state", state, *arguments],
                           f"mcsend on host {host}", user=user)
 
+    def switch(self, *lines):
+        """Commands of `ip` inside the switch."""
+        self.net._ip("switch", *lines)
+
     def joined(self, *hosts):
         self.net.wait_members(self.address, list(hosts) or None)
 
