@@ -32,6 +32,7 @@ sender::sender(sender_options options, prng& rng, time_point now) : options_(std
   table_known_ = options_.tables_known;
   table_known_.resize(options_.objects.size(), false);
   table_asked_.resize(options_.objects.size(), false);
+  sequence_ = options_.sequence_first;
   times_.opened = now;
   announce_due_ = now;
   announce_interval_ = announce_first;
@@ -212,12 +213,11 @@ void sender::on(time_point now, path from, const nack& n) {
   const std::uint32_t index = by_token_[n.token.value];
   const bool alone = n.unicast || m->deaf || !use_group();
   const bool large_group = joined_ > 16;
-  const duration holdoff = std::max<duration>(std::max(grtt_, m->rtt), 1ms);
-  while (!group_repaired_.empty() && now - group_repaired_.front().first > holdoff) {
-    recently_repaired_.erase(group_repaired_.front().second.first, group_repaired_.front().second.last);
-    group_repaired_.pop_front();
-  }
-  while (!m->answered.empty() && now - m->answered.front().first > holdoff) m->answered.pop_front();
+  const duration round_trip = std::max(grtt_, m->rtt);
+  const duration holdoff = state_ == session_state::streaming ? std::clamp<duration>(4 * round_trip, 10ms, 200ms) : std::clamp<duration>(2 * round_trip, 2ms, 100ms);
+  group_answers_.forget_before(now - holdoff);
+  m->answers.forget_before(now - holdoff);
+  std::vector<range> arrived, wanted;
 
   for (const range& asked : n.ranges) {
     if (asked.last > segments_) {
@@ -242,26 +242,23 @@ void sender::on(time_point now, path from, const nack& n) {
     if (r.first >= bulk_) continue;           // the first pass will bring it
     r.last = std::min(r.last, bulk_);
     // What has just been sent is still on its way: asked for again too early, or crossing the answer.
-    std::uint64_t at = r.first;
-    while (at < r.last) {
-      const auto gap = recently_repaired_.first_gap(at, r.last);
-      if (!gap) break;
-      at = gap->last;
-      range_set wanted;
-      wanted.insert(gap->first, gap->last);
-      for (const auto& [when, answered] : m->answered) wanted.erase(answered.first, answered.last);
-      for (const auto& [first, last] : wanted) {
-        if (!repairs_.add({first, last}, large_group ? repair_queue::several : index)) {
-          drop("repair_queue_full");
-          continue;
-        }
-        if (large_group && notice_.size() < nack_ranges_max) notice_.push_back({first, last});
+    arrived.clear();
+    wanted.clear();
+    group_answers_.not_on_the_way(r, n.sequence, arrived);
+    for (const range& piece : arrived) m->answers.not_on_the_way(piece, n.unicast_sequence, wanted);
+    for (const range& piece : wanted) {
+      if (!repairs_.add(piece, large_group ? repair_queue::several : index)) {
+        drop("repair_queue_full");
+        continue;
       }
+      if (large_group && notice_.size() < nack_ranges_max) notice_.push_back(piece);
     }
   }
   if (!repairs_.empty() && repair_due_ == never) {
     // Wait for the others that lost the same, so that one answer serves all.
-    repair_due_ = joined_ <= 1 ? now : now + std::clamp<duration>(grtt_ / 2, 100us, 10ms);
+    // Towards the end everybody waits for the last repairs: be quick rather than frugal.
+    const bool tail = state_ != session_state::streaming;
+    repair_due_ = joined_ <= 1 ? now : now + std::clamp<duration>(tail ? grtt_ / 4 : grtt_ / 2, 100us, tail ? duration(1ms) : duration(10ms));
   }
   if (!notice_.empty()) {
     std::ranges::sort(notice_);
@@ -475,7 +472,7 @@ void sender::start(time_point now) {
   update_rate_loop(now);
   epoch_end_ = 0;
   confirm_every_ = std::max<std::uint64_t>(std::min(window_.packets(), window_.cap()) / 4, 1);
-  next_confirm_ = confirm_every_;
+  next_confirm_ = sequence_ + confirm_every_;
   announce_interval_ = announce_slowest;
   for (int i = 0; i < 2; ++i) announce_to_group(now);   // without it a receiver can use no data: one loss must not cost the first pass
   for (const member& m : members_)   // the deaf, and those without multicast, learn it too
@@ -751,6 +748,7 @@ bool sender::next_bulk(time_point, send_segments& out) {
   if (bulk_ < object.table_segment) want = static_cast<std::uint32_t>(std::min<std::uint64_t>(want, object.table_segment - bulk_));
   out.to = group();
   out.flags = 0;
+  out.drained_last = false;
   out.sequence = sequence_;
   out.count = want;
   for (std::uint32_t i = 0; i < want; ++i) out.segments[i] = bulk_ + i;
@@ -774,7 +772,8 @@ bool sender::next_repair(time_point now, send_segments& out, std::uint32_t& whom
   whom = repair_queue::several;
   std::uint32_t looked = 0;
   std::uint64_t room = window_limit() - std::min(window_limit(), sequence_);
-  for (auto e = repairs_.next(); e && out.count < options_.batch_segments && looked < 512; e = repairs_.next(e->segments.last), ++looked) {
+  auto e = repairs_.next();
+  for (; e && out.count < options_.batch_segments && looked < 512; e = repairs_.next(e->segments.last), ++looked) {
     if (e->receiver != repair_queue::several && members_[e->receiver].state != member_state::active) {
       repairs_.erase(e->segments);   // nobody is left who wants it
       continue;
@@ -789,6 +788,7 @@ bool sender::next_repair(time_point now, send_segments& out, std::uint32_t& whom
     }
     if (whom == repair_queue::several && out.count >= room) break;
   }
+  const bool saw_all = !e.has_value();   // nothing more is queued for this receiver
   if (out.count == 0) {
     repair_due_ = repairs_.empty() ? never : now + 1ms;   // the window is shut, or a digest table is being made
     return false;
@@ -800,10 +800,9 @@ bool sender::next_repair(time_point now, send_segments& out, std::uint32_t& whom
     const range r{out.segments[i], out.segments[j - 1] + 1};
     repairs_.erase(r);
     if (to_group) {
-      recently_repaired_.insert(r.first, r.last);
-      group_repaired_.emplace_back(now, r);
+      group_answers_.add(now, r, sequence_ + j - 1);
     } else {
-      members_[whom].answered.emplace_back(now, r);
+      members_[whom].answers.add(now, r, members_[whom].unicast_sequence + j - 1);
     }
     i = j;
   }
@@ -813,10 +812,11 @@ bool sender::next_repair(time_point now, send_segments& out, std::uint32_t& whom
   } else {
     member& m = members_[whom];
     out.to = {false, 0, m.where};
-    out.sequence = 0;
-    if (m.answered.size() > 4096) m.answered.pop_front();
+    out.sequence = m.unicast_sequence;
+    m.unicast_sequence += out.count;
   }
   out.flags = static_cast<std::uint8_t>(data_header::repair | (to_group ? 0 : data_header::unicast));
+  out.drained_last = repairs_.empty() || (!to_group && saw_all && members_[whom].direct.empty());
   if (repairs_.empty()) repair_due_ = never;
   return true;
 }
@@ -837,8 +837,10 @@ bool sender::next_direct(time_point now, send_segments& out, std::uint32_t& whom
     whom = (next_direct_ + k) % n;
     next_direct_ = (whom + 1) % n;
     out.to = {false, 0, m.where};
-    out.sequence = 0;
+    out.sequence = m.unicast_sequence;
+    m.unicast_sequence += out.count;
     out.flags = data_header::repair | data_header::unicast;
+    out.drained_last = m.direct.empty();
     return true;
   }
   return false;

@@ -15,6 +15,7 @@
 #include "lib/model/layout.hpp"
 #include "lib/model/prng.hpp"
 #include "lib/session/actions.hpp"
+#include "lib/session/answer_log.hpp"
 #include "lib/session/repair_queue.hpp"
 #include "lib/session/window_control.hpp"
 #include "lib/wire/messages.hpp"
@@ -46,6 +47,7 @@ struct sender_options {
   std::uint32_t receivers_max = 4096;
   std::uint32_t rate_loop_max = 32;          // receivers that confirm; the others only ask
   duration silence = std::chrono::seconds(5);          // a receiver unheard for so long is lost
+  std::uint64_t sequence_first = 0;                    // tests start near the wrap of its low 32 bits
   duration stall = std::chrono::milliseconds(200);     // one that holds the window alone for so long leaves the rate loop
 };
 
@@ -109,7 +111,8 @@ class sender {
     double loss = 0;
     duration alone{0};                                      // how long it alone held the window, lately
     range_set direct;                                       // to be sent to it alone
-    std::deque<std::pair<time_point, range>> answered;      // unicast repairs that may still be on their way
+    answer_log answers;                                     // unicast repairs that may still be on their way
+    std::uint64_t unicast_sequence = 0;                     // DATA packets sent to it alone
     std::uint64_t budget = 0;                               // bytes of repair it may still draw
     std::uint64_t nacks = 0, repaired_bytes = 0;
   };
@@ -184,8 +187,7 @@ class sender {
   repair_queue repairs_;
   time_point repair_due_ = never;
   std::int64_t repair_credit_ = 0;                        // repairs are at most as many packets as the bulk while it lasts
-  std::deque<std::pair<time_point, range>> group_repaired_;
-  range_set recently_repaired_;
+  answer_log group_answers_;
   std::vector<bool> table_known_, table_asked_;
   std::uint32_t next_direct_ = 0;
   std::vector<range> notice_;                             // to be announced as about to be repaired
