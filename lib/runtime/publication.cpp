@@ -172,13 +172,8 @@ bool publication::send_data(send_segments& s) {
   payloads_.assign(payloads->begin(), payloads->end());
   header_bytes_.resize(s.count);
   headers_.resize(s.count);
-  data_header h;
-  h.session_tag = static_cast<std::uint32_t>(engine_->id().value);
   for (std::uint32_t i = 0; i < s.count; ++i) {
-    h.flags = static_cast<std::uint8_t>(s.flags | (s.confirm_last && i + 1 == s.count ? data_header::confirm : 0));
-    h.segment = s.segments[i];
-    h.sequence = static_cast<std::uint32_t>(s.sequence + (s.to.group ? i : 0));
-    write_data_header(h, header_bytes_[i]);
+    write_data_header(header_of(s, i, engine_->id()), header_bytes_[i]);
     headers_[i] = {header_bytes_[i].data(), data_header::wire_size};
   }
   targets_.clear();

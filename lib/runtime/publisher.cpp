@@ -89,7 +89,7 @@ class publisher_impl final : public publisher {
   static std::string state_directory(const std::string& option) {
     if (option == "none") return {};
     const std::string base = option.empty() ? default_state_directory() : option;
-    return base.empty() ? base : base + "/published";
+    return base;
   }
 
   result<std::shared_ptr<ticket>> start(std::vector<opened_source> sources, const publish_options& options) {

@@ -17,6 +17,7 @@ namespace ddf {
 
 using namespace std::chrono_literals;
 
+static constexpr std::uint32_t receive_buffer_least = 1 << 20;   // less is told: it limits how fast a group may go
 static constexpr std::size_t sessions_max = 16;      // at once
 static constexpr std::size_t remembered_max = 256;   // ended sessions whose late packets are not mistaken for new ones
 
@@ -41,8 +42,7 @@ class subscriber_impl final : public subscriber {
   result<void> open_all() {
     const subscriber_options& o = shell_.options;
     if (!o.output_directory.empty()) {
-      std::string state = o.state_directory.empty() ? default_state_directory() : o.state_directory;
-      if (!state.empty()) state += "/received";
+      const std::string state = o.state_directory.empty() ? default_state_directory() : o.state_directory;
       auto tree = output_tree::open({o.output_directory, state});
       if (!tree) return tl::unexpected(tree.error());
       tree_ = std::move(*tree);
@@ -75,6 +75,9 @@ class subscriber_impl final : public subscriber {
     auto unicast = udp_socket::open_unicast(any, plan_.interfaces.rails.front().index, so);
     if (!unicast) return tl::unexpected(unicast.error());
     unicast_ = std::move(*unicast);
+    const std::uint32_t granted = group_ ? group_->receive_buffer() : unicast_->receive_buffer();
+    if (granted < std::min(o.socket_buffer, receive_buffer_least))
+      shell_.log(log_level::warning, "the receive buffer is " + std::to_string(granted) + " bytes: enough for a slow start only, the sender will hold back. Raise it: sysctl -w net.core.rmem_max=33554432");
     return {};
   }
 
@@ -300,6 +303,8 @@ class subscriber_impl final : public subscriber {
     if (ending_) return;
     refresh_interfaces();
     const bool waiting = std::ranges::none_of(active_, [](const auto& r) { return r->engine().joined(); });
+    if (waiting && !active_.empty() && !shell_.options.follow && now() - started_at_ > duration(shell_.options.timeout))
+      return end({errc::network, 0, "a sender at " + to_string(active_.front()->engine().sender_path().peer) + " is heard, but what it answers does not arrive: a firewall on this host or on the way drops unicast UDP to this program (nft list ruleset)"});
     if (waiting && !shell_.options.follow && now() - last_session_ > duration(shell_.options.timeout) && now() - started_at_ > duration(shell_.options.timeout)) {
       return end({errc::no_sender, 0,
                   "no sender was heard on " + to_string(plan_.group) + " within " + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(shell_.options.timeout).count()) + " s (listening on " +

@@ -8,7 +8,9 @@
 #include <vector>
 #include <ddf/options.hpp>
 #include "lib/model/endpoint.hpp"
+#include "lib/model/ids.hpp"
 #include "lib/model/time.hpp"
+#include "lib/wire/data_header.hpp"
 
 namespace ddf {
 
@@ -37,10 +39,22 @@ struct send_segments {   // DATA packets, one after the other, with consecutive 
   destination to;
   std::uint8_t flags = 0;          // of every packet
   bool confirm_last = false;       // the last packet also carries the confirm flag
-  std::uint64_t sequence = 0;      // of the first packet; not counted on the repair lane
+  bool drained_last = false;       // … and the drained flag
+  std::uint64_t sequence = 0;      // of the first packet: of the group, or of what was sent to this receiver alone
   std::uint32_t count = 0;
   std::array<std::uint64_t, batch_segments_max> segments;   // the first `count` are set
 };
+
+/// The header of packet `i` of a batch.
+inline data_header header_of(const send_segments& batch, std::uint32_t i, session_id session) {
+  const bool last = i + 1 == batch.count;
+  data_header h;
+  h.flags = static_cast<std::uint8_t>(batch.flags | (last && batch.confirm_last ? data_header::confirm : 0) | (last && batch.drained_last ? data_header::drained : 0));
+  h.segment = batch.segments[i];
+  h.session_tag = static_cast<std::uint32_t>(session.value);
+  h.sequence = static_cast<std::uint32_t>(batch.sequence + i);
+  return h;
+}
 
 struct prepare_digests {   // the digest table of an object is asked for before its data was sent: make it
   std::uint32_t object = 0;

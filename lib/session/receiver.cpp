@@ -221,7 +221,7 @@ void receiver::on(time_point now, const repair_notice& n) {
     while (const auto gap = have_.first_gap(at, r.last)) {
       counters_.suppressed += gap->size() - requested_.count_in(gap->first, gap->last);
       requested_.insert(gap->first, gap->last);
-      requests_.emplace_back(until, *gap);
+      requests_.push_back({now, until, *gap});
       at = gap->last;
     }
   }
@@ -271,6 +271,7 @@ void receiver::on_data(time_point now, bool to_group, const data_header& h, std:
       horizon_ = h.segment + 1;
     }
   }
+  if ((h.flags & data_header::unicast) && !to_group) unicast_sequence_ = std::max(unicast_sequence_, unwrap(h.sequence, unicast_sequence_) + 1);
   if (!have_.insert(h.segment, h.segment + 1)) {
     ++counters_.duplicates;
     if (!requested_.empty()) requested_.erase(h.segment, h.segment + 1);
@@ -285,10 +286,11 @@ void receiver::on_data(time_point now, bool to_group, const data_header& h, std:
     if (!to_group) counters_.unicast_bytes += payload.size();
     if (asked_at_ != never) {
       const duration sample = now - asked_at_;
-      response_ = response_ == duration(0) ? sample : (7 * response_ + sample) / 8;
+      response_ = response_ == duration(0) ? sample : (3 * response_ + sample) / 4;
       asked_at_ = never;
     }
   }
+  if ((h.flags & data_header::drained) && !requests_.empty() && at_tail()) repairs_drained(now);
   if (!requested_.empty()) {
     requested_.erase(h.segment, h.segment + 1);
     // Far behind: keep the pipe full instead of asking window by window.
@@ -563,8 +565,21 @@ std::vector<object_report> receiver::reports() const {
 // --- asking for what is missing ---------------------------------------------------------------------------------------------
 
 duration receiver::rto() const {
-  const duration base = std::max<duration>({4 * grtt_, 4 * rtt_, 3 * response_, 10ms});
+  // While the first pass goes on there is no hurry, and an answer may queue behind it.
+  const duration base = !at_tail() || response_ == duration(0) || group_size_ > 16 ? std::max<duration>({4 * grtt_, 4 * rtt_, 4 * response_, 20ms}) : std::max<duration>({2 * response_, 2 * rtt_, 4ms});
   return std::min<duration>(base * (1 << std::min(retries_, 6u)), 1s);
+}
+
+// The sender has answered all it knew of: what we asked for well before and is not here was lost on the way, there or back.
+void receiver::repairs_drained(time_point now) {
+  const time_point known = now - std::max<duration>(response_ / 4, 300us);
+  bool lost = false;
+  while (!requests_.empty() && requests_.front().sent <= known) {
+    const range r = requests_.front().segments;
+    requests_.pop_front();
+    lost = requested_.erase(r.first, r.last) != 0 || lost;
+  }
+  if (lost) arm_nack(now);
 }
 
 std::uint64_t receiver::ask_limit() const {
@@ -583,7 +598,8 @@ void receiver::raise_horizon(time_point now, std::uint64_t horizon) {
 
 void receiver::arm_nack(time_point now) {
   if (nack_due_ != never || all_done_ || leaving_) return;
-  const duration most = group_size_ <= 1 || deaf_ ? duration(0) : group_size_ <= 16 ? grtt_ / 2 : 4 * grtt_;
+  // While the first pass goes on nobody waits for repairs: gather many gaps in one NACK. Then be quick.
+  const duration most = deaf_ ? duration(0) : group_size_ > 16 ? 4 * grtt_ : !at_tail() ? std::max<duration>(grtt_ / 2, 3ms) : group_size_ <= 1 ? duration(0) : std::min<duration>(grtt_ / 4, 500us);
   const duration settle = settle_due_ == never ? duration(0) : std::max<duration>(settle_due_ - now, duration(0));
   nack_due_ = now + settle + nack_backoff(rng_.uniform(), most, group_size_);
 }
@@ -595,8 +611,8 @@ bool receiver::askable(std::uint64_t segment) const {
 
 void receiver::expire_requests(time_point now) {
   bool expired = false;
-  while (!requests_.empty() && requests_.front().first <= now) {
-    const range r = requests_.front().second;
+  while (!requests_.empty() && requests_.front().expires <= now) {
+    const range r = requests_.front().segments;
     requests_.pop_front();
     if (requested_.intersects(r.first, r.last)) {
       requested_.erase(r.first, r.last);
@@ -623,6 +639,7 @@ void receiver::send_nacks(time_point now) {
   n.unicast = deaf_;
   n.sequence = sequence_;
   n.received = received_;
+  n.unicast_sequence = unicast_sequence_;
   std::uint64_t at = 0, asked = requested_.count();
   std::size_t datagrams = 0;
   bool any = false;
@@ -654,7 +671,7 @@ void receiver::send_nacks(time_point now) {
       if (ask.first >= ask.last) break;
       n.ranges.push_back(ask);
       requested_.insert(ask.first, ask.last);
-      requests_.emplace_back(until, ask);
+      requests_.push_back({now, until, ask});
       asked += ask.size();
       r.first = ask.last;
       if (n.ranges.size() == nack_ranges_max) flush();
@@ -755,7 +772,7 @@ void receiver::handle_timeout(time_point now) {
   }
   if (now >= catalogue_due_ && !have_catalogue_) {
     const std::uint64_t chunks = (catalogue_bytes_ + catalogue_chunk_bytes - 1) / catalogue_chunk_bytes;
-    nack n{session_, token_, nack_space::catalogue_chunks, deaf_, sequence_, received_, {}};
+    nack n{session_, token_, nack_space::catalogue_chunks, deaf_, sequence_, received_, unicast_sequence_, {}};
     std::uint64_t at = 0;
     while (n.ranges.size() < nack_ranges_max) {
       const auto gap = catalogue_chunks_.first_gap(at, chunks);
@@ -769,7 +786,7 @@ void receiver::handle_timeout(time_point now) {
   if (now >= nack_due_) send_nacks(now);
   if (now >= done_due_) {
     if (done_tries_ >= 8 || (leaving_ && token_.value == 0)) {
-      if (all_done_ && outcome_.code == errc::ok) out_.push_back(note{log_level::warning, "everything is here, but the sender did not confirm that it knows"});
+      if (all_done_ && outcome_.code == errc::ok) out_.push_back(note{log_level::warning, "everything is here, but the sender did not confirm that it knows: its process ended, or a firewall drops what it answers by unicast"});
       return finish(now, outcome_);
     }
     send_done(now);
@@ -808,7 +825,7 @@ void receiver::handle_timeout(time_point now) {
 time_point receiver::next_timeout() const {
   if (finished_) return never;
   time_point t = std::min({join_due_, catalogue_due_, nack_due_, settle_due_, done_due_, silence_check_});
-  if (!requests_.empty()) t = std::min(t, requests_.front().first);
+  if (!requests_.empty()) t = std::min(t, requests_.front().expires);
   if (token_.value != 0) t = std::min(t, status_due_);
   if (in_rate_loop_ && sequence_ > status_sequence_ && data_at_ != never && !all_done_ && !leaving_) t = std::min(t, data_at_ + tail_interval_);
   return t;

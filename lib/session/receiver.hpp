@@ -122,6 +122,8 @@ class receiver {
   void send_nacks(time_point now);
   bool askable(std::uint64_t segment) const;
   void expire_requests(time_point now);
+  void repairs_drained(time_point now);
+  bool at_tail() const { return have_layout_ && horizon_ >= layout_.segments(); }   // everything was sent once
   void become_deaf(time_point now, std::string why);
   bool datagram_known() const;
   void send_join(time_point now);
@@ -179,7 +181,12 @@ class receiver {
   std::uint64_t settling_ = 0;
   time_point settle_due_ = never;
   range_set requested_;
-  std::deque<std::pair<time_point, range>> requests_;
+  struct request {
+    time_point sent, expires;
+    range segments;
+  };
+  std::deque<request> requests_;             // oldest in front
+  std::uint64_t unicast_sequence_ = 0;       // DATA packets sent to us alone, as far as we heard
   time_point nack_due_ = never;
   duration response_{0};                    // from NACK to its answer, smoothed
   time_point asked_at_ = never;

@@ -34,7 +34,8 @@ struct data_header {
   enum flag : std::uint8_t {
     confirm = 1,        // receivers in the rate loop answer this packet with a STATUS
     repair = 2,         // sent before: its segment number says nothing about gaps
-    unicast = 4,        // on the repair lane: `sequence` is not counted
+    unicast = 4,        // on the repair lane: `sequence` counts the packets sent to this receiver alone
+    drained = 8,        // a repair, and nothing more is queued for whom it is sent to: what was asked for and is not here is lost
     authenticated = 128 // a 16-byte tag ends the packet (reserved: dropped by receivers that hold no key)
   };
   std::uint8_t flags = 0;

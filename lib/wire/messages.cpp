@@ -212,6 +212,7 @@ static std::uint8_t write_body(writer& w, const nack& m) {
   w.u64(m.token.value);
   w.u64(m.sequence);
   w.u64(m.received);
+  w.u64(m.unicast_sequence);
   write_ranges(w, m.ranges);
   return static_cast<std::uint8_t>((m.space == nack_space::catalogue_chunks ? 1 : 0) | (m.unicast ? 2 : 0));
 }
@@ -224,6 +225,7 @@ static nack read_nack(reader& r, session_id session, std::uint8_t flags) {
   m.token = join_token{r.u64()};
   m.sequence = r.u64();
   m.received = r.u64();
+  m.unicast_sequence = r.u64();
   m.ranges = read_ranges(r);
   return m;
 }

@@ -118,6 +118,7 @@ struct nack {   // receiver -> sender: send these
   bool unicast = false;         // answer to me alone: deaf, or far behind the group
   std::uint64_t sequence = 0;   // as in STATUS
   std::uint64_t received = 0;
+  std::uint64_t unicast_sequence = 0;   // DATA packets sent to this receiver alone: all before this have arrived or are lost
   std::vector<range> ranges;    // ascending, disjoint, not empty; at most nack_ranges_max, each at most 2^32 numbers
   bool operator==(const nack&) const = default;
 };

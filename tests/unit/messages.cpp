@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(every_message_the_engines_send_passes_every_path) {
   announce a = std::get<announce>(test::samples()[0].second);
   a.catalogue.assign(catalogue_chunk_bytes, std::byte{1});
   a.catalogue_bytes = static_cast<std::uint32_t>(a.catalogue.size());
-  const message largest[] = {nack{session_id{1}, join_token{1}, nack_space::segments, false, 0, 0, ranges}, repair_notice{session_id{1}, ranges}, a,
+  const message largest[] = {test::a_nack(session_id{1}, join_token{1}, ranges), repair_notice{session_id{1}, ranges}, a,
                              catalogue_chunk{session_id{1}, 1100, 0, a.catalogue},
                              join{session_id{1}, {}, false, false, false, 0, 0, 0, 0, 0, std::string(host_bytes_max, 'h')},
                              done{session_id{1}, {}, done_state::failed, 1, 0, 0, 0, 0, 0, std::string(reason_bytes_max, 'r')},
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(the_session_can_be_seen_without_parsing) {
 }
 
 static std::vector<std::byte> nack_of(std::vector<std::pair<std::uint64_t, std::uint32_t>> ranges, int count = -1) {   // first, size - 1
-  auto d = write_message(nack{session_id{1}, join_token{2}, nack_space::segments, false, 0, 0, {{0, 1}}});
+  auto d = write_message(test::a_nack(session_id{1}, join_token{2}, {{0, 1}}));
   d.resize(d.size() - 12);
   const std::size_t n = count < 0 ? ranges.size() : static_cast<std::size_t>(count);
   d.push_back(static_cast<std::byte>(n >> 8)), d.push_back(static_cast<std::byte>(n & 0xff));

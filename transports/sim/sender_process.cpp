@@ -54,14 +54,9 @@ void sender_process::transmit(time_point now, const send_segments& batch) {
       table_made_[e.object] = true;
     }
     if (!e.table) read_[e.object].insert(s, s + 1);
-    data_header h;
-    h.flags = static_cast<std::uint8_t>(batch.flags | (batch.confirm_last && i + 1 == batch.count ? data_header::confirm : 0));
-    h.segment = s;
-    h.session_tag = static_cast<std::uint32_t>(options_.engine.session.value);
-    h.sequence = static_cast<std::uint32_t>(batch.to.group ? batch.sequence + i : 0);
     const auto bytes = payload(e);
     std::vector<std::byte> d(data_header::wire_size + bytes.size());
-    write_data_header(h, std::span<std::byte, data_header::wire_size>(d.data(), data_header::wire_size));
+    write_data_header(header_of(batch, i, options_.engine.session), std::span<std::byte, data_header::wire_size>(d.data(), data_header::wire_size));
     std::copy(bytes.begin(), bytes.end(), d.begin() + data_header::wire_size);
     ++data_datagrams_;
     if (net_.send(node_, batch.to, std::make_shared<const datagram>(std::move(d))) == network::sent::refused) ++refused_sends_, refused = true;
