@@ -239,6 +239,10 @@ class Field:
             check(any(same_bytes(f"{receiver.output}/{name}", path) for path in self.originals(name)),
                   f"{receiver.title}: '{name}' is visible and is not what was published", receiver)
 
+    def true_to_source_of(self, receiver, name):
+        check(name in receiver.visible(), f"{receiver.title}: '{name}' is not there", receiver)
+        check(any(same_bytes(f"{receiver.output}/{name}", path) for path in self.originals(name)), f"{receiver.title}: '{name}' is another version", receiver)
+
     def nothing_visible(self, receiver):
         check(not receiver.visible(), f"{receiver.title}: {receiver.visible()} is visible", receiver)
 
