@@ -15,6 +15,7 @@ using namespace std::chrono_literals;
 static constexpr duration keepalive = 500ms;            // a receiver is heard at least so often
 static constexpr duration reorder_least = 200us;        // a gap younger than this may only be reordering
 static constexpr duration group_silence = 600ms;        // no multicast for so long while the sender lives: ask how far it is
+static constexpr std::size_t requests_max = 1 << 14;    // ranges whose answers are awaited
 static constexpr std::size_t nack_datagrams_max = 8;    // per round: enough for every gap of a window
 
 receiver::receiver(receiver_options options, session_id session, path sender, prng& rng, time_point now)
@@ -219,6 +220,7 @@ void receiver::on(time_point now, const repair_notice& n) {
     if (!have_layout_ || r.last > layout_.segments()) return drop("inconsistent");
     std::uint64_t at = r.first;
     while (const auto gap = have_.first_gap(at, r.last)) {
+      if (requests_.size() >= requests_max) return drop("too_many_gaps");   // we ask for the others in our turn
       counters_.suppressed += gap->size() - requested_.count_in(gap->first, gap->last);
       requested_.insert(gap->first, gap->last);
       requests_.push_back({now, until, *gap});
@@ -335,23 +337,22 @@ void receiver::block_whole(time_point now, std::uint64_t block) {
 }
 
 void receiver::handle_block_digest(time_point now, std::uint64_t block, result<digest> d) {
-  if (finished_ || block >= blocks_.size() || blocks_[block] != block_state::checking) return;
+  if (finished_ || block >= blocks_.size()) return;
   const block_extent e = layout_.block(block);
   object_state& s = states_[e.object];
-  if (s.failed || s.done) return;
-  if (!d) {
-    if (remaining_[block] != 0) {   // a resumable block that cannot be read: it is fetched
-      blocks_[block] = block_state::pending;
-      return;
+  if (e.table || s.failed || s.done) return;
+  if (s.table_known && s.resumable.erase(e.index_in_object, e.index_in_object + 1) != 0) {   // about what an earlier transfer left
+    if (s.resumable.empty() && s.hold) {
+      s.hold = false;
+      arm_nack(now);
     }
-    return fail_object(now, e.object, d.error());
-  }
-  if (remaining_[block] != 0) {   // a resumable one: it counts only when it is exactly what the sender has
+    if (remaining_[block] == 0) return;   // meanwhile all of it has come: that is what counts, and it has its own check
     blocks_[block] = block_state::pending;
+    if (!d) return;   // it cannot be read: it is fetched
     reader r(std::span(s.table).subspan((e.index_in_object + 1) * digest::size, digest::size));
     digest expected;
     std::ranges::copy(r.bytes(digest::size), expected.bytes.begin());
-    if (*d == expected) {
+    if (*d == expected) {   // it counts only when it is exactly what the sender has
       have_.insert(e.first_segment, e.last_segment);
       requested_.erase(e.first_segment, e.last_segment);
       remaining_[block] = 0;
@@ -361,13 +362,10 @@ void receiver::handle_block_digest(time_point now, std::uint64_t block, result<d
       counters_.bytes_verified += e.bytes;
       ++s.verified;
     }
-    s.resumable.erase(e.index_in_object, e.index_in_object + 1);
-    if (s.resumable.empty() && s.hold) {
-      s.hold = false;
-      arm_nack(now);
-    }
     return check_object(now, e.object);
   }
+  if (blocks_[block] != block_state::checking || remaining_[block] != 0) return;
+  if (!d) return fail_object(now, e.object, d.error());
   block_digested(now, block, *d);
 }
 
@@ -380,7 +378,7 @@ void receiver::block_digested(time_point now, std::uint64_t block, const digest&
 void receiver::check_block(time_point now, std::uint64_t block) {
   const block_extent e = layout_.block(block);
   object_state& s = states_[e.object];
-  if (!s.table_known || blocks_[block] != block_state::digested) return;
+  if (s.failed || s.done || !s.table_known || blocks_[block] != block_state::digested) return;
   const auto expected = std::span(s.table).subspan((e.index_in_object + 1) * digest::size, digest::size);
   if (!std::ranges::equal(expected, computed_[block].bytes)) return block_bad(now, block);
   blocks_[block] = block_state::verified;
@@ -425,11 +423,12 @@ void receiver::table_arrived(time_point now, std::uint32_t object) {
   s.current_root.reset();
   for (std::uint64_t b = extent.first_block; b < extent.table_block && s.table_known; ++b) check_block(now, b);
   if (s.failed || s.done) return;
+  s.resumable.erase(rows.size(), ~std::uint64_t(0));   // a record of another version may name more
   const auto hints = s.resumable.to_vector();
   for (const range& r : hints)
     for (std::uint64_t row = r.first; row < r.last; ++row) {
       const std::uint64_t block = extent.first_block + row;
-      const bool untouched = row < rows.size() && blocks_[block] == block_state::pending &&
+      const bool untouched = blocks_[block] == block_state::pending &&
                              remaining_[block] == static_cast<std::uint32_t>(layout_.block(block).last_segment - layout_.block(block).first_segment);
       if (untouched) {
         blocks_[block] = block_state::checking;
@@ -503,6 +502,7 @@ void receiver::stop(time_point now, error reason) {
   outcome_ = std::move(reason);
   if (all_done_) return finish(now, outcome_);
   leaving_ = true;
+  done_interval_ = 20ms;
   if (token_.value == 0) {
     if (have_catalogue_ && outcome_.code != errc::interrupted) {
       join_due_ = now;   // the sender should know why: join, then leave
@@ -511,7 +511,6 @@ void receiver::stop(time_point now, error reason) {
     }
     return finish(now, outcome_);
   }
-  done_interval_ = 20ms;
   send_done(now);
 }
 
@@ -785,7 +784,9 @@ void receiver::handle_timeout(time_point now) {
   }
   if (now >= nack_due_) send_nacks(now);
   if (now >= done_due_) {
-    if (done_tries_ >= 8 || (leaving_ && token_.value == 0)) {
+    // As long as the sender is heard it is worth telling it: it would report a receiver as lost that has everything.
+    const bool hopeless = done_tries_ >= (now - heard_at_ < 1s ? 32u : 8u);
+    if (hopeless || (leaving_ && token_.value == 0)) {
       if (all_done_ && outcome_.code == errc::ok) out_.push_back(note{log_level::warning, "everything is here, but the sender did not confirm that it knows: its process ended, or a firewall drops what it answers by unicast"});
       return finish(now, outcome_);
     }
@@ -826,7 +827,7 @@ time_point receiver::next_timeout() const {
   if (finished_) return never;
   time_point t = std::min({join_due_, catalogue_due_, nack_due_, settle_due_, done_due_, silence_check_});
   if (!requests_.empty()) t = std::min(t, requests_.front().expires);
-  if (token_.value != 0) t = std::min(t, status_due_);
+  if (token_.value != 0 && !leaving_) t = std::min(t, status_due_);
   if (in_rate_loop_ && sequence_ > status_sequence_ && data_at_ != never && !all_done_ && !leaving_) t = std::min(t, data_at_ + tail_interval_);
   return t;
 }
