@@ -19,7 +19,9 @@ link::passage link::pass(time_point when, std::uint32_t ip_bytes, prng& random) 
     sent = free_at_;
   }
   if (options.burst_start > 0) {
-    in_burst_ = in_burst_ ? random.uniform() >= options.burst_end : random.uniform() < options.burst_start;
+    const bool was = in_burst_;
+    in_burst_ = was ? random.uniform() >= options.burst_end && when - burst_began_ < options.burst_most : random.uniform() < options.burst_start;
+    if (in_burst_ && !was) burst_began_ = when;
     if (in_burst_) return p.lost = loss_cause::burst, p;
   }
   if (options.loss > 0 && random.uniform() < options.loss) return p.lost = loss_cause::random, p;

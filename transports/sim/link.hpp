@@ -12,7 +12,8 @@ using namespace std::chrono_literals;
 struct link_options {
   double loss = 0;          // of packets, each on its own
   double burst_start = 0;   // Gilbert-Elliott: probability, per packet, that a bad spell begins; in it all packets are lost …
-  double burst_end = 0.2;   // … until, with this probability per packet, it ends
+  double burst_end = 0.2;   // … until, with this probability per packet, it ends, …
+  duration burst_most = 50ms;   // … or so much time has passed: few packets do not make a spell last for ever
   double duplicate = 0;
   double reorder = 0;       // probability that a packet is held back by up to `reorder_delay`
   double corrupt = 0;       // probability that one to three bits are flipped
@@ -44,6 +45,7 @@ class link {
 
  private:
   bool in_burst_ = false;
+  time_point burst_began_{};
   time_point free_at_{};
 };
 
