@@ -21,6 +21,8 @@ install(FILES ${PROJECT_BINARY_DIR}/ddf.pc DESTINATION ${pc_folder})
 
 file(GLOB man_pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/man/*.1)
 install(FILES ${man_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)
+file(GLOB format_pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/man/*.5)
+install(FILES ${format_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man5 COMPONENT tools)
 
 # tools/completion: NAME.bash, _NAME (zsh), NAME.fish
 file(GLOB bash CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/completion/*.bash)
