@@ -15,6 +15,7 @@ using namespace std::chrono_literals;
 static constexpr duration keepalive = 500ms;            // a receiver is heard at least so often
 static constexpr duration reorder_least = 200us;        // a gap younger than this may only be reordering
 static constexpr duration group_silence = 600ms;        // no multicast for so long while the sender lives: ask how far it is
+static constexpr std::uint64_t ask_window_least = 32;   // segments asked for at once, however few arrive
 static constexpr std::size_t requests_max = 1 << 14;    // ranges whose answers are awaited
 static constexpr std::size_t nack_datagrams_max = 8;    // per round: enough for every gap of a window
 
@@ -294,7 +295,7 @@ void receiver::on_data(time_point now, bool to_group, const data_header& h, std:
   }
   if ((h.flags & data_header::drained) && !requests_.empty() && at_tail()) repairs_drained(now);
   if (!requested_.empty()) {
-    requested_.erase(h.segment, h.segment + 1);
+    judge_answers(requested_.erase(h.segment, h.segment + 1), 0);
     // Far behind: keep the pipe full instead of asking window by window.
     if (requested_.count() < ask_limit() / 2) arm_nack(now);
   }
@@ -576,14 +577,28 @@ void receiver::repairs_drained(time_point now) {
   while (!requests_.empty() && requests_.front().sent <= known) {
     const range r = requests_.front().segments;
     requests_.pop_front();
-    lost = requested_.erase(r.first, r.last) != 0 || lost;
+    const std::uint64_t missing = requested_.erase(r.first, r.last);
+    lost = missing != 0 || lost;
+    judge_answers(0, missing);
   }
   if (lost) arm_nack(now);
 }
 
+// A slow port drops most of a large answer: what came of it is what may be asked for at once. Nothing else paces the answers
+// to one receiver, and what is dropped is charged to it.
+void receiver::judge_answers(std::uint64_t arrived, std::uint64_t missing) {
+  answered_ += arrived;
+  unanswered_ += missing;
+  const std::uint64_t asked = answered_ + unanswered_;
+  if (asked < ask_window_) return;
+  ask_window_ = unanswered_ > asked / 4 ? std::max<std::uint64_t>(answered_ * ask_window_ / asked, ask_window_least)
+                                        : std::min<std::uint64_t>(ask_window_ + ask_window_ / 4, ask_window_most);
+  answered_ = unanswered_ = 0;
+}
+
 std::uint64_t receiver::ask_limit() const {
   const std::uint64_t packet = (segment_bytes_ == 0 ? 1472 : segment_bytes_) * 2 + 1024;   // what a socket is charged, generously
-  return std::clamp<std::uint64_t>(options_.buffer_bytes / 2 / packet, 8, 2048);
+  return std::clamp<std::uint64_t>(options_.buffer_bytes / 2 / packet, 8, ask_window_);
 }
 
 void receiver::raise_horizon(time_point now, std::uint64_t horizon) {
@@ -613,9 +628,9 @@ void receiver::expire_requests(time_point now) {
   while (!requests_.empty() && requests_.front().expires <= now) {
     const range r = requests_.front().segments;
     requests_.pop_front();
-    if (requested_.intersects(r.first, r.last)) {
-      requested_.erase(r.first, r.last);
+    if (const std::uint64_t missing = requested_.erase(r.first, r.last); missing != 0) {
       expired = true;
+      judge_answers(0, missing);
     }
   }
   if (expired) {

@@ -122,6 +122,7 @@ class receiver {
   void send_nacks(time_point now);
   bool askable(std::uint64_t segment) const;
   void expire_requests(time_point now);
+  void judge_answers(std::uint64_t arrived, std::uint64_t missing);
   void repairs_drained(time_point now);
   bool at_tail() const { return have_layout_ && horizon_ >= layout_.segments(); }   // everything was sent once
   void become_deaf(time_point now, std::string why);
@@ -190,6 +191,8 @@ class receiver {
   time_point nack_due_ = never;
   duration response_{0};                    // from NACK to its answer, smoothed
   time_point asked_at_ = never;
+  static constexpr std::uint64_t ask_window_most = 2048;
+  std::uint64_t ask_window_ = ask_window_most, answered_ = 0, unanswered_ = 0;   // segments
   std::uint32_t retries_ = 0;
   std::uint64_t progress_mark_ = 0;
 
