@@ -28,22 +28,26 @@ receiver::receiver(receiver_options options, session_id session, path sender, pr
 
 // --- input --------------------------------------------------------------------------------------------------------------
 
+bool receiver::is_sender(const endpoint& e) const { return e == sender_.peer || std::ranges::find(other_addresses_, e) != other_addresses_.end(); }
+
 void receiver::handle_datagram(time_point now, path from, bool to_group, std::span<const std::byte> datagram) {
   if (finished_) return drop("after_end");
   if (const auto h = parse_data_header(datagram)) {
-    if (h->session_tag != static_cast<std::uint32_t>(session_.value) || from.peer != sender_.peer) return drop("other_session");
+    if (h->session_tag != static_cast<std::uint32_t>(session_.value) || !is_sender(from.peer)) return drop("other_session");
     if (h->flags & data_header::authenticated) return drop("authenticated");
-    return on_data(now, to_group, *h, datagram.subspan(data_header::wire_size));
+    return on_data(now, from, to_group, *h, datagram.subspan(data_header::wire_size));
   }
   const auto m = parse_message(datagram);
   if (!m) return drop("malformed");
   const auto session = peek_session(datagram);
   if (!session || *session != session_) return drop("other_session");
-  if (from.peer != sender_.peer) {
-    // The sender speaks from one address per interface. We stay with the one we heard first, until we have joined.
+  if (!is_sender(from.peer)) {
+    // The sender speaks from one address per interface, and announces on each before it sends data there. We answer to the
+    // one we heard first.
     const auto* a = std::get_if<announce>(&*m);
-    if (a != nullptr && to_group) rails_ |= 1u << a->rail;
-    return drop("other_rail");
+    if (a == nullptr || !to_group || (catalogue_bytes_ != 0 && a->catalogue_digest != catalogue_digest_)) return drop("other_rail");
+    if (other_addresses_.size() >= 31) return drop("other_rail");
+    other_addresses_.push_back(from.peer);
   }
   heard_at_ = now;
   if (const auto* a = std::get_if<announce>(&*m)) return on(now, from, to_group, *a, datagram.size());
@@ -242,7 +246,7 @@ void receiver::on(time_point now, const close_session& c) {
   finish(now, {code, 0, "the sender ended the session before everything was here (" + why + "); what arrived is kept for a resume"});
 }
 
-void receiver::on_data(time_point now, bool to_group, const data_header& h, std::span<const std::byte> payload) {
+void receiver::on_data(time_point now, const path& from, bool to_group, const data_header& h, std::span<const std::byte> payload) {
   heard_at_ = data_at_ = now;
   if (to_group) {
     group_heard_at_ = now;
@@ -251,7 +255,8 @@ void receiver::on_data(time_point now, bool to_group, const data_header& h, std:
     if (!sequence_known_) sequence_known_ = true, sequence_ = h.sequence;
     const std::uint64_t sequence = unwrap(h.sequence, sequence_);
     sequence_ = std::max(sequence_, sequence + 1);
-    ++received_;
+    if (from.peer != counted_from_ && now - counted_at_ > 100ms) counted_from_ = from.peer;
+    if (from.peer == counted_from_) ++received_, counted_at_ = now;
     tail_interval_ = 2ms;
     if ((h.flags & data_header::confirm) && in_rate_loop_) status_pending_ = confirm_pending_ = true;
   }
@@ -398,7 +403,7 @@ void receiver::block_bad(time_point now, std::uint64_t block) {
   if (stream_block_ == block) stream_next_ = ~std::uint64_t(0);
   if (counters_.bad_blocks > 16 + layout_.blocks()) return fail_object(now, e.object, {errc::integrity, 0, "blocks of '" + printable(objects_[e.object].name) +
       "' keep failing their digests: the source changed while it was sent, or memory or network hardware of a host is faulty"});
-  arm_nack(now);
+  raise_horizon(now, horizon_);   // perhaps nothing more will come to do it
 }
 
 void receiver::table_arrived(time_point now, std::uint32_t object) {

@@ -99,8 +99,9 @@ class receiver {
   void on(time_point now, const repair_notice& m);
   void on(time_point now, const farewell& m);
   void on(time_point now, const close_session& m);
-  void on_data(time_point now, bool to_group, const data_header& h, std::span<const std::byte> payload);
+  void on_data(time_point now, const path& from, bool to_group, const data_header& h, std::span<const std::byte> payload);
   void drop(const char* reason) { ++counters_.dropped[reason]; }
+  bool is_sender(const endpoint& e) const;
 
   void take_catalogue(time_point now, std::span<const std::byte> bytes);
   void ready_if_opened(time_point now);
@@ -158,6 +159,9 @@ class receiver {
   join_token token_{};
   bool in_rate_loop_ = false, deaf_ = false;
   std::string deaf_why_;
+  std::vector<endpoint> other_addresses_;   // of the sender, on its other interfaces; at most 31
+  endpoint counted_from_;                   // of them the one whose packets make up received_: a second rail brings copies
+  time_point counted_at_{};
   std::uint32_t rails_ = 0, rails_joined_ = 0;
   std::uint16_t datagram_bytes_ = 0, datagram_joined_ = 0;
   bool whole_packet_heard_ = false, ready_joined_ = false, deaf_joined_ = false;

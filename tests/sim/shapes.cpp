@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(only_the_interfaces_that_are_needed_carry_the_data) {
   scenario s({.receivers = 4, .network = net, .each = [](std::uint32_t n, receiver_process::options& o) { o.node.rails = n == 0 ? 2 : 3; }});
   expect_success(s, 10s);
   BOOST_TEST(s.sender().engine().active_rails() == 2u);
-  BOOST_TEST(s.egress_ratio() < 1.1);
+  BOOST_TEST(s.egress_ratio() < 1.15);   // the announcements on three interfaces are 8 % of this small object
 }
 
 BOOST_AUTO_TEST_CASE(a_receiver_on_an_idle_interface_may_come_late) {
