@@ -76,7 +76,7 @@ class subscriber_impl final : public subscriber {
     if (!unicast) return tl::unexpected(unicast.error());
     unicast_ = std::move(*unicast);
     const std::uint32_t granted = group_ ? group_->receive_buffer() : unicast_->receive_buffer();
-    if (granted < std::min(o.socket_buffer, receive_buffer_least))
+    if (granted < receive_buffer_least)
       shell_.log(log_level::warning, "the receive buffer is " + std::to_string(granted) + " bytes: enough for a slow start only, the sender will hold back. Raise it: sysctl -w net.core.rmem_max=33554432");
     return {};
   }
@@ -276,7 +276,11 @@ class subscriber_impl final : public subscriber {
       for (const network_interface& n : plan_.interfaces.rails) {
         endpoint to = plan_.query;
         if (to.v6) to.scope = n.index;
-        (void)unicast_->send(to, n.index, q);
+        const bool left = unicast_->send(to, n.index, q) == udp_socket::sent::all;
+        if (left || !n.loopback) continue;
+        to = *n.address_for(plan_.group);   // Linux routes no IPv6 multicast on the loopback interface: ask this host itself
+        to.port = plan_.group.port;
+        (void)unicast_->send(to, 0, q);
       }
       if (plan_.source) {
         endpoint to = *plan_.source;
@@ -303,7 +307,7 @@ class subscriber_impl final : public subscriber {
     if (ending_) return;
     refresh_interfaces();
     const bool waiting = std::ranges::none_of(active_, [](const auto& r) { return r->engine().joined(); });
-    if (waiting && !active_.empty() && !shell_.options.follow && now() - started_at_ > duration(shell_.options.timeout))
+    if (waiting && !active_.empty() && !shell_.options.follow && now() - active_.front()->engine().when().first_heard > duration(shell_.options.sender_silence))
       return end({errc::network, 0, "a sender at " + to_string(active_.front()->engine().sender_path().peer) + " is heard, but what it answers does not arrive: a firewall on this host or on the way drops unicast UDP to this program (nft list ruleset)"});
     if (waiting && !shell_.options.follow && now() - last_session_ > duration(shell_.options.timeout) && now() - started_at_ > duration(shell_.options.timeout)) {
       return end({errc::no_sender, 0,
