@@ -13,6 +13,7 @@ using namespace std::chrono_literals;
 
 static constexpr duration announce_first = 2ms;       // while gathering: quick at first, so that a waiting group starts at once
 static constexpr duration announce_slowest = 100ms;   // and never slower, so that late receivers notice soon
+static constexpr std::uint64_t long_range = 64;       // segments: more than a burst of loss
 static constexpr duration grtt_least = 100us;         // below this, timers measure the scheduler
 static constexpr duration grtt_most = 1s;
 static constexpr std::size_t join_bytes = 256;        // a JOIN is padded so that WELCOME and a chunk of data never amplify much
@@ -213,6 +214,10 @@ void sender::on(time_point now, path from, const nack& n) {
   const std::uint32_t index = by_token_[n.token.value];
   const bool alone = n.unicast || m->deaf || !use_group();
   const bool large_group = joined_ > 16;
+  // Several that resume, or came late, miss the same long ranges, though they do not ask for them at one instant.
+  const bool many_ask = !large_group && state_ != session_state::streaming && std::ranges::count_if(members_, [](const member& o) {
+    return o.state == member_state::active && o.asks_only && !o.deaf && o.nacks != 0;
+  }) > 1;
   const duration round_trip = std::max(grtt_, m->rtt);
   const duration holdoff = state_ == session_state::streaming ? std::clamp<duration>(4 * round_trip, 10ms, 200ms) : std::clamp<duration>(2 * round_trip, 2ms, 100ms);
   group_answers_.forget_before(now - holdoff);
@@ -247,7 +252,7 @@ void sender::on(time_point now, path from, const nack& n) {
     group_answers_.not_on_the_way(r, n.sequence, arrived);
     for (const range& piece : arrived) m->answers.not_on_the_way(piece, n.unicast_sequence, wanted);
     for (const range& piece : wanted) {
-      if (!repairs_.add(piece, large_group ? repair_queue::several : index)) {
+      if (!repairs_.add(piece, large_group || (many_ask && piece.size() >= long_range) ? repair_queue::several : index)) {
         drop("repair_queue_full");
         continue;
       }
