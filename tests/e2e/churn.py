@@ -6,7 +6,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from _field import KiB, MiB, case, check, main  # noqa: E402
+from _field import MiB, case, check, main  # noqa: E402
 
 
 def states(sender):
@@ -225,63 +225,6 @@ def without_a_receiver_the_exit_is_3(field):
     sender.wait(3, 3)
     sender.says("no receiver joined", "--group", "IGMP snooping")
     field.send("--expect", "2", "--wait", "1s", "model.bin").wait(3, 3)
-
-
-@case("11", receivers=2)
-def a_link_that_goes_down_and_up_at_a_receiver_does_not_end_the_transfer(field):
-    field.file("model.bin", 64 * MiB)
-    receivers = [field.receive(host=h) for h in (1, 2)]
-    sender = field.send("--expect", "2", "--rate", "200Mbit", "model.bin")
-    receivers[1].wait_bytes(8 * MiB)
-    field.net.link(2, False)
-    time.sleep(1)
-    field.net.link(2, True)
-    for receiver in receivers:
-        field.complete(receiver, "model.bin")
-    sender.wait(5, 0)
-
-
-@case("11", receivers=2)
-def a_link_that_goes_down_and_up_at_the_sender_does_not_end_the_transfer(field):
-    field.file("model.bin", 64 * MiB)
-    receivers = [field.receive(host=h) for h in (1, 2)]
-    sender = field.send("--expect", "2", "--rate", "200Mbit", "model.bin")
-    receivers[1].wait_bytes(8 * MiB)
-    field.net.link(0, False, cable=False)
-    time.sleep(1)
-    field.net.link(0, True, cable=False)
-    for receiver in receivers:
-        field.complete(receiver, "model.bin")
-    sender.wait(5, 0)
-
-
-@case("11", receivers=2)
-def an_interface_that_is_deleted_and_made_again_at_a_receiver_is_joined_again(field):
-    field.file("model.bin", 64 * MiB)
-    receivers = [field.receive(host=h) for h in (1, 2)]
-    sender = field.send("--expect", "2", "--rate", "200Mbit", "model.bin")
-    receivers[1].wait_bytes(8 * MiB)
-    field.net.delete_interface(2)
-    time.sleep(0.5)
-    field.net.create_interface(2)
-    for receiver in receivers:
-        field.complete(receiver, "model.bin")
-    sender.wait(5, 0)
-    check(not any(r["deaf"] for r in sender.summary()["receivers"]), "it stayed deaf", sender)
-
-
-@case("11", receivers=2)
-def an_interface_that_is_deleted_and_made_again_at_the_sender_is_used_again(field):
-    field.file("model.bin", 64 * MiB)
-    receivers = [field.receive(host=h) for h in (1, 2)]
-    sender = field.send("--expect", "2", "--rate", "200Mbit", "model.bin")
-    receivers[1].wait_bytes(8 * MiB)
-    field.net.delete_interface(0)
-    time.sleep(0.5)
-    field.net.create_interface(0)
-    for receiver in receivers:
-        field.complete(receiver, "model.bin")
-    sender.wait(5, 0)
 
 
 main()

@@ -5,7 +5,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from _field import KiB, MiB, case, check, main  # noqa: E402
+from _field import MiB, case, check, main  # noqa: E402
 
 # Prints "<ip proto> <destination> <ttl> <udp destination port> <udp bytes>" of every UDP packet that leaves by eth0.
 SNIFF = """
