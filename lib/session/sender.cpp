@@ -182,9 +182,10 @@ void sender::confirm_progress(time_point now, member& m, std::uint64_t sequence,
 void sender::measure_round_trip(time_point now, std::uint64_t sequence) {
   const auto after = std::ranges::upper_bound(confirm_sent_, sequence, {}, &std::pair<std::uint64_t, time_point>::first);
   if (after == confirm_sent_.begin()) return;
-  // The worst of the loop is what matters: a peak that decays.
-  const duration sample = now - std::prev(after)->second;
-  grtt_ = std::clamp(std::max(sample, std::chrono::duration_cast<duration>(grtt_ * 0.95)), duration(grtt_least), duration(grtt_most));
+  // The worst of the loop is what matters: a peak, which decays with the windows and not with the samples, of which there
+  // are the more the more receivers there are.
+  round_trip_peak_ = std::max(round_trip_peak_, now - std::prev(after)->second);
+  grtt_ = std::clamp(std::max(grtt_, round_trip_peak_), duration(grtt_least), duration(grtt_most));
 }
 
 void sender::on(time_point now, path from, const nack& n) {
@@ -392,6 +393,8 @@ void sender::measure_window(time_point) {
   const auto middle = losses.begin() + static_cast<std::ptrdiff_t>((losses.size() - 1) / 2);
   std::ranges::nth_element(losses, middle);
   window_.window_confirmed(*middle);
+  if (round_trip_peak_ > duration(0)) grtt_ = std::clamp(std::max(round_trip_peak_, std::chrono::duration_cast<duration>(grtt_ * 0.9)), duration(grtt_least), duration(grtt_most));
+  round_trip_peak_ = duration(0);
   epoch_end_ = sequence_;
   confirm_every_ = std::max<std::uint64_t>(window_.packets() / 4, 1);
 }

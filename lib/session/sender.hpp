@@ -181,6 +181,7 @@ class sender {
   std::deque<std::pair<std::uint64_t, time_point>> confirm_sent_;   // sequence after a confirm packet, when it left
   duration grtt_ = std::chrono::milliseconds(1);
   bool grtt_measured_ = false;
+  duration round_trip_peak_{0};       // the longest of the window that is being measured
   bool window_shut_ = false, paced_ = false;
   time_point blocked_since_ = never;
 
