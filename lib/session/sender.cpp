@@ -478,6 +478,8 @@ void sender::start(time_point now) {
   if (!anyone || !use_group()) bulk_ = segments_;   // everyone here asks for what it needs
   window_ = window_control({.initial = std::max<std::uint64_t>(4ull * options_.batch_segments, 64), .least = 16, .tolerated = 0.02});
   update_rate_loop(now);
+  // The announcement must not be overtaken by data, which a receiver cannot use before it has laid out its tables.
+  pace_until_ = now + std::clamp<duration>(grtt_ / 2, 100us, 2ms);
   epoch_end_ = 0;
   confirm_every_ = std::max<std::uint64_t>(std::min(window_.packets(), window_.cap()) / 4, 1);
   next_confirm_ = sequence_ + confirm_every_;
