@@ -618,7 +618,7 @@ void receiver::raise_horizon(time_point now, std::uint64_t horizon) {
 void receiver::arm_nack(time_point now) {
   if (nack_due_ != never || all_done_ || leaving_) return;
   // While the first pass goes on nobody waits for repairs: gather many gaps in one NACK. Then be quick.
-  const duration most = deaf_ ? duration(0) : group_size_ > 16 ? 4 * grtt_ : !at_tail() ? std::max<duration>(grtt_ / 2, 3ms) : group_size_ <= 1 ? duration(0) : std::min<duration>(grtt_ / 4, 500us);
+  const duration most = deaf_ ? duration(0) : group_size_ > 16 ? std::max<duration>(4 * grtt_, at_tail() ? 1ms : 4ms) : !at_tail() ? std::max<duration>(grtt_ / 2, 3ms) : group_size_ <= 1 ? duration(0) : std::min<duration>(grtt_ / 4, 500us);
   const duration settle = settle_due_ == never ? duration(0) : std::max<duration>(settle_due_ - now, duration(0));
   nack_due_ = now + settle + nack_backoff(rng_.uniform(), most, group_size_);
 }
