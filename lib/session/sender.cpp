@@ -241,8 +241,15 @@ void sender::on(time_point now, path from, const nack& n) {
     }
     range r = asked;
     if (alone) {
-      if (m->direct.ranges() < 4096) m->direct.insert(r.first, r.last);
-      else drop("repair_queue_full");
+      wanted.clear();
+      m->answers.not_on_the_way(r, n.unicast_sequence, wanted);
+      for (const range& piece : wanted) {
+        if (m->direct.ranges() >= 4096) {
+          drop("repair_queue_full");
+          break;
+        }
+        m->direct.insert(piece.first, piece.last);
+      }
       continue;
     }
     if (r.first >= bulk_) continue;           // the first pass will bring it
@@ -843,7 +850,14 @@ bool sender::next_direct(time_point now, send_segments& out, std::uint32_t& whom
       if (out.count >= options_.batch_segments) break;
     }
     if (out.count == 0) continue;
-    for (std::uint32_t i = 0; i < out.count; ++i) m.direct.erase(out.segments[i], out.segments[i] + 1);
+    for (std::uint32_t i = 0; i < out.count;) {   // consecutive ones as a range
+      std::uint32_t j = i + 1;
+      while (j < out.count && out.segments[j] == out.segments[j - 1] + 1) ++j;
+      const range r{out.segments[i], out.segments[j - 1] + 1};
+      m.direct.erase(r.first, r.last);
+      m.answers.add(now, r, m.unicast_sequence + j - 1);
+      i = j;
+    }
     whom = (next_direct_ + k) % n;
     next_direct_ = (whom + 1) % n;
     out.to = {false, 0, m.where};
@@ -890,8 +904,10 @@ std::optional<sender_action> sender::poll_action(time_point now) {
     std::uint64_t bytes = 0;
     for (std::uint32_t i = 0; i < batch.count; ++i) bytes += layout_.segment(batch.segments[i]).bytes;
     if (bytes > m.budget) {
-      m.direct.clear();
       drop("over_budget");
+      end_member(m, member_state::failed, "it drew eight times the objects in repairs and is not complete: its path loses most of what is sent to it");
+      send({false, 0, m.where}, close_session{options_.session, static_cast<std::uint8_t>(errc::receiver_lost), m.reason});
+      settle(now);
       return poll_action(now);
     }
     m.budget -= bytes;
