@@ -5,6 +5,7 @@
 
 #include "codecs/digest.hpp"
 #include "lib/model/assert.hpp"
+#include "lib/model/object_name.hpp"
 #include "lib/wire/catalogue_codec.hpp"
 
 namespace ddf {
@@ -16,7 +17,8 @@ static constexpr duration announce_slowest = 100ms;   // and never slower, so th
 static constexpr std::uint64_t long_range = 64;       // segments: more than a burst of loss
 static constexpr duration grtt_least = 100us;         // below this, timers measure the scheduler
 static constexpr duration grtt_most = 1s;
-static constexpr std::size_t join_bytes = 256;        // a JOIN is padded so that WELCOME and a chunk of data never amplify much
+static constexpr std::size_t join_bytes = 256;        // a JOIN is padded so that its answers are not larger: nobody gains by forging one
+static constexpr std::uint32_t catalogue_burst = 64;  // chunks that one NACK may draw
 static constexpr std::size_t skb_overhead = 832;      // what Linux charges a socket for a packet beyond its bytes, about
 
 static std::uint32_t microseconds(time_point t) {
@@ -48,10 +50,10 @@ void sender::handle_datagram(time_point now, path from, std::span<const std::byt
   if (*type == packet_type::data) return drop("foreign_data");
   const auto m = parse_message(datagram);
   if (!m) return drop("malformed");
-  if (const auto* q = std::get_if<query>(&*m)) return on(now, from, *q);
+  if (const auto* q = std::get_if<query>(&*m)) return datagram.size() < control_bytes_max ? drop("unpadded") : on(now, from, *q);
   const auto session = peek_session(datagram);
   if (!session || *session != options_.session) return drop("other_session");
-  if (const auto* j = std::get_if<join>(&*m)) return on(now, from, *j);
+  if (const auto* j = std::get_if<join>(&*m)) return datagram.size() < join_bytes ? drop("unpadded") : on(now, from, *j);
   if (const auto* s = std::get_if<status>(&*m)) return on(now, from, *s);
   if (const auto* n = std::get_if<nack>(&*m)) return on(now, from, *n);
   if (const auto* d = std::get_if<done>(&*m)) return on(now, from, *d);
@@ -60,7 +62,7 @@ void sender::handle_datagram(time_point now, path from, std::span<const std::byt
 
 void sender::on(time_point now, path from, const query&) {
   if (finished_ || closing_) return;
-  announce_to(now, from);
+  announce_to(now, from, true);
 }
 
 void sender::on(time_point now, path from, const join& j) {
@@ -79,10 +81,10 @@ void sender::on(time_point now, path from, const join& j) {
     fresh.where = from;
     fresh.id = j.receiver;
     fresh.token = join_token{rng_.next() | 1};
-    fresh.host = j.host;
+    fresh.host = printable(j.host);
     fresh.joined = fresh.last_progress = now;
     fresh.sequence = fresh.epoch_sequence = sequence_;
-    fresh.budget = 8 * total_bytes_ + (4 << 20);
+    fresh.budget = 8 * (total_bytes_ + catalogue_.size()) + (4 << 20);
     const auto index = static_cast<std::uint32_t>(members_.size());
     members_.push_back(std::move(fresh));
     by_id_[j.receiver.value] = index;
@@ -94,7 +96,7 @@ void sender::on(time_point now, path from, const join& j) {
   }
   m->last_heard = now;
   if (m->state != member_state::active) {
-    if (m->state == member_state::refused) return welcome_member(*m, refusal::path_mtu);
+    if (m->state == member_state::refused) return welcome_member(*m, m->refused);
     if (m->state != member_state::lost) return welcome_member(*m);
     m->state = member_state::active;   // it was silent for long, and is back
     m->reason.clear();
@@ -120,13 +122,13 @@ void sender::on(time_point now, path from, const join& j) {
   }
   if (m->deaf && options_.multicast == multicast_use::require) {
     end_member(*m, member_state::refused, "hears no multicast, which was required: check its interface, its firewall and the switch's IGMP snooping");
-    welcome_member(*m, refusal::not_multicast);
+    welcome_member(*m, m->refused = refusal::not_multicast);
     return;
   }
   if (state_ != session_state::gathering && m->datagram_bytes != 0 &&
       m->datagram_bytes < layout_.segment_bytes() + data_header::wire_size && m->ready) {
     end_member(*m, member_state::refused, "its path carries only " + std::to_string(m->datagram_bytes) + "-byte datagrams, the session uses larger ones: give mcsend --mtu");
-    welcome_member(*m, refusal::path_mtu);
+    welcome_member(*m, m->refused = refusal::path_mtu);
     return;
   }
   if (state_ != session_state::gathering && (m->rails & active_rails_) == 0 && m->rails != 0 && use_group()) {
@@ -139,15 +141,19 @@ void sender::on(time_point now, path from, const join& j) {
     const auto chunks = static_cast<std::uint32_t>((catalogue_.size() + catalogue_chunk_bytes - 1) / catalogue_chunk_bytes);
     if (use_group() && !m->deaf) send_catalogue(group(), 0, std::min(chunks, 256u));
   }
-  if (state_ != session_state::gathering && !was_ready) announce_to(now, m->where);   // it learns the segment size at once
+  if (state_ != session_state::gathering && !was_ready && j.ready) announce_to(now, m->where, false);   // it learns the segment size at once
   settle(now);
 }
+
+// What a receiver asks for is taken from what it may draw, by unicast or from the group; an honest one never comes near the end.
+void sender::charge(member& m, std::uint64_t packets, std::uint64_t packet_bytes) { m.budget -= std::min(m.budget, packets * packet_bytes); }
 
 sender::member* sender::by_token(path from, join_token token) {
   const auto it = by_token_.find(token.value);
   if (it == by_token_.end()) return drop("wrong_token"), nullptr;
   member& m = members_[it->second];
   if (m.where.peer != from.peer) return drop("wrong_token"), nullptr;
+  m.proven = true;
   return &m;
 }
 
@@ -202,10 +208,19 @@ void sender::on(time_point now, path from, const nack& n) {
   if (m->state != member_state::active || finished_ || closing_) return drop("nack_after_end");
   if (n.space == nack_space::catalogue_chunks) {
     const std::uint64_t chunks = (catalogue_.size() + catalogue_chunk_bytes - 1) / catalogue_chunk_bytes;
+    std::uint64_t left = catalogue_burst;
     for (const range& r : n.ranges) {
       if (r.last > chunks) return drop("nack_out_of_range");
-      if (m->deaf || !use_group()) send_catalogue({false, 0, m->where}, static_cast<std::uint32_t>(r.first), static_cast<std::uint32_t>(std::min(r.last, r.first + 64)));
-      else catalogue_wanted_.insert(r.first, r.last);
+      if (m->budget == 0) return drop("over_budget");
+      if (m->deaf || !use_group()) {
+        const std::uint64_t last = std::min(r.last, r.first + left);
+        charge(*m, last - r.first, catalogue_chunk_bytes);
+        send_catalogue({false, 0, m->where}, static_cast<std::uint32_t>(r.first), static_cast<std::uint32_t>(last));
+        left -= last - r.first;
+        if (left == 0) break;
+      } else {
+        charge(*m, catalogue_wanted_.insert(r.first, r.last), catalogue_chunk_bytes);
+      }
     }
     if (!catalogue_wanted_.empty() && catalogue_due_ == never) catalogue_due_ = now + (members_.size() > 1 ? grtt_ : duration(0));
     return;
@@ -230,6 +245,12 @@ void sender::on(time_point now, path from, const nack& n) {
       drop("nack_out_of_range");
       continue;
     }
+    if (m->budget == 0) {   // an honest receiver comes here when its path loses most of what is sent to it: no silent end
+      drop("over_budget");
+      end_member(*m, member_state::failed, "drew eight times the objects in repairs and is not complete: its path loses most of what it is sent");
+      send({false, 0, m->where}, close_session{options_.session, static_cast<std::uint8_t>(errc::receiver_lost), m->reason});
+      return settle(now);
+    }
     ++counters_.nack_ranges;
     for (std::uint32_t o = layout_.object_of_segment(asked.first); o <= layout_.object_of_segment(asked.last - 1); ++o) {
       const object_extent& e = layout_.object(o);
@@ -248,7 +269,7 @@ void sender::on(time_point now, path from, const nack& n) {
           drop("repair_queue_full");
           break;
         }
-        m->direct.insert(piece.first, piece.last);
+        charge(*m, m->direct.insert(piece.first, piece.last), layout_.segment_bytes());
       }
       continue;
     }
@@ -260,10 +281,12 @@ void sender::on(time_point now, path from, const nack& n) {
     group_answers_.not_on_the_way(r, n.sequence, arrived);
     for (const range& piece : arrived) m->answers.not_on_the_way(piece, n.unicast_sequence, wanted);
     for (const range& piece : wanted) {
+      const std::uint64_t before = repairs_.count();
       if (!repairs_.add(piece, large_group || (many_ask && piece.size() >= long_range) ? repair_queue::several : index)) {
         drop("repair_queue_full");
         continue;
       }
+      charge(*m, repairs_.count() - before, layout_.segment_bytes());
       if (large_group && notice_.size() < nack_ranges_max) notice_.push_back(piece);
     }
   }
@@ -277,7 +300,7 @@ void sender::on(time_point now, path from, const nack& n) {
     std::ranges::sort(notice_);
     std::vector<range> merged;
     for (const range& r : notice_)
-      if (!merged.empty() && r.first <= merged.back().last) merged.back().last = std::max(merged.back().last, r.last);
+      if (!merged.empty() && r.first <= merged.back().last && r.last - merged.back().first <= 0xffff'ffff) merged.back().last = std::max(merged.back().last, r.last);
       else merged.push_back(r);
     notice_.clear();
     ++counters_.repair_notices;
@@ -298,8 +321,8 @@ void sender::on(time_point now, path from, const done& d) {
   m->repaired_bytes = std::max(m->repaired_bytes, d.repaired_bytes);
   switch (d.state) {
     case done_state::complete: end_member(*m, member_state::complete, {}); break;
-    case done_state::failed: end_member(*m, member_state::failed, d.reason.empty() ? "failed without a reason" : d.reason); break;
-    case done_state::leaving: end_member(*m, member_state::failed, d.reason.empty() ? "left" : d.reason); break;
+    case done_state::failed: end_member(*m, member_state::failed, d.reason.empty() ? "failed without a reason" : printable(d.reason)); break;
+    case done_state::leaving: end_member(*m, member_state::failed, d.reason.empty() ? "left" : printable(d.reason)); break;
   }
   settle(now);
 }
@@ -412,11 +435,17 @@ void sender::check_members(time_point now) {
     if (now - m.last_heard > options_.silence)
       end_member(m, member_state::lost, "not heard for " + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - m.last_heard).count()) +
                                             " s: its process ended, or the network between is down");
-    else if (now - m.last_heard > 1s && now - m.called > 1s) {
+    else if (now - m.last_heard > 1s && now - m.called > 1s && m.proven) {
       // Also for its neighbour table: a sender whose interface was made anew has another hardware address.
       m.called = now;
-      announce_to(now, m.where);
+      announce_to(now, m.where, false);
     }
+  }
+  if (state_ == session_state::streaming && bulk_ < segments_ && !members_.empty() &&
+      std::ranges::none_of(members_, [](const member& m) { return m.state == member_state::active && !m.asks_only && !m.deaf && !m.left_loop; })) {
+    // Nobody follows any more, so nothing would hold the first pass back: who is left, or comes back, asks for what it needs.
+    bulk_ = segments_;
+    out_.push_back(note{log_level::warning, "no receiver follows the multicast any more: what is missing is sent to those that ask"});
   }
   if (in_loop_ < 2 || !window_shut_ || blocked_since_ == never) {   // shut may be a few packets short of full: see next_bulk
     for (member& m : members_) m.alone = m.alone > 10ms ? m.alone - 10ms : duration(0);
@@ -483,6 +512,10 @@ void sender::start(time_point now) {
   bool anyone = false;
   for (member& m : members_) anyone = anyone || (m.state == member_state::active && !m.asks_only && !m.deaf);
   if (!anyone || !use_group()) bulk_ = segments_;   // everyone here asks for what it needs
+  if (options_.rate_bytes_per_s != 0) {   // a burst lasts 10 ms at most: at low rates fewer packets, at the lowest one
+    const std::uint64_t packet = layout_.segment_bytes() + data_header::wire_size + options_.rails[0].header_bytes;
+    options_.batch_segments = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(options_.rate_bytes_per_s / 100 / packet, 1, options_.batch_segments));
+  }
   window_ = window_control({.initial = std::max<std::uint64_t>(4ull * options_.batch_segments, 64), .least = 16, .tolerated = 0.02});
   update_rate_loop(now);
   // The announcement must not be overtaken by data, which a receiver cannot use before it has laid out its tables.
@@ -493,7 +526,7 @@ void sender::start(time_point now) {
   announce_interval_ = announce_slowest;
   for (int i = 0; i < 2; ++i) announce_to_group(now);   // without it a receiver can use no data: one loss must not cost the first pass
   for (const member& m : members_)   // the deaf, and those without multicast, learn it too
-    if (m.state == member_state::active && (m.deaf || !use_group())) announce_to(now, m.where);
+    if (m.state == member_state::active && (m.deaf || !use_group())) announce_to(now, m.where, false);
 }
 
 bool sender::table_ready(std::uint32_t object) const {
@@ -524,13 +557,21 @@ error sender::outcome() const {
 
 void sender::settle(time_point now) {
   if (finished_ || closing_) return;
+  if (options_.deadline > 0ns && now - times_.opened >= options_.deadline) {
+    deadline_passed_ = true;
+    if (terminal_ < members_.size() || (state_ == session_state::gathering && !options_.serve)) {
+      for (member& m : members_)
+        if (m.state == member_state::active) end_member(m, member_state::incomplete, "not complete by the deadline");
+      return finish(now, outcome());
+    }
+  }
   if (state_ == session_state::gathering) {
     std::uint32_t ready = 0, active = 0;
     for (const member& m : members_) {
       active += m.state == member_state::active;
       ready += m.state == member_state::active && m.ready && (m.datagram_bytes != 0 || m.deaf || !use_group());
     }
-    const bool waited = now - times_.opened >= options_.wait;
+    const bool waited = waited_ = now - times_.opened >= options_.wait;
     if (options_.expect != 0 ? ready >= options_.expect || (waited && active > 0) : waited && active > 0) {
       start(now);
     } else if (waited && !options_.serve) {
@@ -547,12 +588,6 @@ void sender::settle(time_point now) {
     times_.flushed = now;
     announce_interval_ = std::clamp<duration>(2 * grtt_, 2ms, announce_slowest);
     announce_due_ = now;
-  }
-  if (options_.deadline > 0ns && now - times_.opened >= options_.deadline && terminal_ < members_.size()) {
-    for (member& m : members_)
-      if (m.state == member_state::active) end_member(m, member_state::incomplete, "not complete by the deadline");
-    finish(now, outcome());
-    return;
   }
   if (state_ == session_state::flushing && !members_.empty() && terminal_ == members_.size()) {
     state_ = session_state::lingering;
@@ -583,7 +618,7 @@ void sender::finish(time_point now, error result) {
   if (use_group())
     for (int i = 0; i < 2; ++i) send({true, all_rails_, {}}, bye);
   for (const member& m : members_)
-    if (m.state != member_state::complete && m.state != member_state::failed) send({false, 0, m.where}, bye);
+    if (m.proven && m.state != member_state::complete && m.state != member_state::failed) send({false, 0, m.where}, bye);
   out_.push_back(sender_finished{outcome_});
 }
 
@@ -651,9 +686,10 @@ void sender::announce_to_group(time_point now) {
   }
 }
 
-void sender::announce_to(time_point now, path to) {
+void sender::announce_to(time_point now, path to, bool with_catalogue) {
   announce a = make_announce(now);
   a.unicast = true;
+  if (!with_catalogue) a.catalogue.clear();
   a.rail = static_cast<std::uint8_t>(std::min(to.rail, 31u));
   send({false, 0, to}, a);
 }
@@ -705,12 +741,12 @@ time_point sender::next_timeout() const {
   if (finished_ || closing_) return never;
   time_point t = std::min(announce_due_, housekeeping_due_);
   t = std::min(t, catalogue_due_);
-  if (state_ == session_state::gathering) t = std::min(t, times_.opened + options_.wait);
+  if (state_ == session_state::gathering && !waited_) t = std::min(t, times_.opened + options_.wait);
   if (blocked_since_ != never) t = std::min(t, blocked_since_ + std::max<duration>(2 * grtt_, 2ms));
   if (repair_due_ != never) t = std::min(t, std::max(repair_due_, pace_until_));
   if (paced_) t = std::min(t, pace_until_);
   if (linger_until_ != never) t = std::min(t, linger_until_);
-  if (options_.deadline > 0ns) t = std::min(t, times_.opened + options_.deadline);
+  if (options_.deadline > 0ns && !deadline_passed_) t = std::min(t, times_.opened + options_.deadline);
   return t;
 }
 
@@ -798,7 +834,10 @@ bool sender::next_repair(time_point now, send_segments& out, std::uint32_t& whom
     if (out.count != 0 && e->receiver != whom) continue;
     if (out.count == 0 && e->receiver == repair_queue::several && room == 0) continue;
     for (std::uint64_t s = e->segments.first; s < e->segments.last && out.count < options_.batch_segments; ++s) {
-      if (!servable(s, now)) continue;
+      if (!servable(s, now)) {
+        s = layout_.object(layout_.object_of_segment(s)).last_segment - 1;   // it waits for its digest table: on to the next object
+        continue;
+      }
       whom = e->receiver;
       out.segments[out.count++] = s;
       if (whom == repair_queue::several && out.count >= room) break;
@@ -847,6 +886,7 @@ bool sender::next_direct(time_point now, send_segments& out, std::uint32_t& whom
     for (const auto& [first, last] : m.direct) {
       for (std::uint64_t s = first; s < last && out.count < options_.batch_segments; ++s)
         if (servable(s, now)) out.segments[out.count++] = s;
+        else s = layout_.object(layout_.object_of_segment(s)).last_segment - 1;
       if (out.count >= options_.batch_segments) break;
     }
     if (out.count == 0) continue;
@@ -899,20 +939,8 @@ std::optional<sender_action> sender::poll_action(time_point now) {
     else if (blocked_since_ == never) blocked_since_ = now;
     return std::nullopt;
   }
-  if (!batch.to.group) {   // within what this receiver may draw: an honest one never comes near it
-    member& m = members_[whom];
-    std::uint64_t bytes = 0;
-    for (std::uint32_t i = 0; i < batch.count; ++i) bytes += layout_.segment(batch.segments[i]).bytes;
-    if (bytes > m.budget) {
-      drop("over_budget");
-      end_member(m, member_state::failed, "it drew eight times the objects in repairs and is not complete: its path loses most of what is sent to it");
-      send({false, 0, m.where}, close_session{options_.session, static_cast<std::uint8_t>(errc::receiver_lost), m.reason});
-      settle(now);
-      return poll_action(now);
-    }
-    m.budget -= bytes;
-    m.repaired_bytes += bytes;
-  }
+  if (!batch.to.group)
+    for (std::uint32_t i = 0; i < batch.count; ++i) members_[whom].repaired_bytes += layout_.segment(batch.segments[i]).bytes;
   window_shut_ = false;
   if (batch.to.group) {
     blocked_since_ = never;

@@ -101,6 +101,8 @@ class sender {
     member_state state = member_state::active;
     std::string reason;
     bool ready = false, asks_only = false, deaf = false;
+    bool proven = false;                                    // used its token: it receives at the address it claims
+    refusal refused = refusal::none;
     bool in_loop = false, left_loop = false;
     std::uint32_t rails = 0, buffer_bytes = 0;
     std::uint16_t datagram_bytes = 0;
@@ -125,6 +127,7 @@ class sender {
   void drop(const char* reason) { ++counters_.dropped[reason]; }
 
   member* by_token(path from, join_token token);
+  static void charge(member& m, std::uint64_t packets, std::uint64_t packet_bytes);
   void confirm_progress(time_point now, member& m, std::uint64_t sequence, std::uint64_t received);
   void measure_round_trip(time_point now, std::uint64_t sequence);
   void measure_window(time_point now);
@@ -146,7 +149,7 @@ class sender {
 
   announce make_announce(time_point now) const;
   void announce_to_group(time_point now);
-  void announce_to(time_point now, path to);
+  void announce_to(time_point now, path to, bool with_catalogue);
   void send_catalogue(destination to, std::uint32_t first_chunk, std::uint32_t last_chunk);
   void send(destination to, const message& m, std::size_t pad_to = 0);
   destination group() const { return destination{true, active_rails_, {}}; }
@@ -164,7 +167,7 @@ class sender {
   std::vector<std::byte> catalogue_;
   digest catalogue_digest_;
   session_state state_ = session_state::gathering;
-  bool finished_ = false, closing_ = false;
+  bool finished_ = false, closing_ = false, waited_ = false, deadline_passed_ = false;
   times times_;
   std::uint64_t total_bytes_ = 0;
 
