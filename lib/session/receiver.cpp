@@ -649,6 +649,7 @@ void receiver::expire_requests(time_point now) {
 void receiver::send_nacks(time_point now) {
   nack_due_ = never;
   if (token_.value == 0 || !have_layout_ || all_done_ || leaving_) return;
+  if (options_.multicast == multicast_use::require && group_heard_at_ == never) return;   // nothing is taken by unicast before the group was heard
   const std::uint64_t limit = ask_limit();
   const std::uint64_t end = deaf_ ? layout_.segments() : settled_;
   const time_point until = now + rto();
