@@ -72,6 +72,7 @@ void publication::begin(std::function<void()> on_end) {
   o.quorum = options_.quorum;
   o.linger = options_.linger;
   o.serve = options_.serve;
+  o.make_token = random_number;
   engine_ = std::make_unique<sender>(std::move(o), rng_, now());
   for (sender_rail_socket& r : shell_.rails)
     if (r.socket) r.socket->set_multicast_loop(true);
@@ -250,9 +251,9 @@ void publication::source_failed(const error& e) {
 
 void publication::prepare(std::uint32_t object) {
   // Beside the loop: the receivers that already have something wait for it, the others are served meanwhile.
-  workers_.emplace_back([self = shared_from_this(), object] {
+  asio::post(shell_.workers, [self = shared_from_this(), object] {
     const time_point from = now();
-    auto t = self->source_.compute_digests(object);
+    auto t = self->source_.compute_digests(object, self->abandon_digests_);
     const double took = seconds(now() - from);
     asio::post(self->shell_.io, [self, object, took, t = std::move(t)]() mutable {
       if (self->ended_) return;
@@ -279,6 +280,7 @@ void publication::end(const error& outcome_in) {
       if (outcome.code == errc::source_changed) outcome.what += "; receivers verified the version that was read, but it is no longer what is here";
     }
   ended_ = true;
+  abandon_digests_ = true;
   report r = make_report(outcome);
   for (std::size_t i = 0; i < source_.objects(); ++i) {
     const session_source::item& it = source_.object(i);
@@ -322,11 +324,11 @@ report publication::make_report(const error& outcome) const {
     o.version = m.version.value;
     o.bytes = m.size();
     o.seconds = r.seconds;
-    if (count.bulk_segments == 0 && count.multicast_repairs + count.unicast_repairs == 0) o.encoding = "none";
+    if (count.data_segments == 0) o.encoding = "none";   // only digest tables: everybody had it
     o.problem = outcome;
     r.objects.push_back(std::move(o));
   }
-  if (r.seconds > 0 && outcome.code == errc::ok) r.goodput_bytes_per_s = static_cast<double>(total) / r.seconds;
+  if (r.seconds > 0 && outcome.code == errc::ok && count.data_segments != 0) r.goodput_bytes_per_s = static_cast<double>(total) / r.seconds;
   r.stages.discover = seconds(started - times.opened);
   r.stages.prepare = prepare_seconds_;
   r.stages.wire = seconds(flushed - started);

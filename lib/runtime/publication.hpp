@@ -1,9 +1,9 @@
 // One publication under way: a sender engine bound to sockets, sources and the clock.
 #pragma once
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <ddf/publisher.hpp>
 #include "lib/model/prng.hpp"
 #include "lib/runtime/rails.hpp"
@@ -25,6 +25,7 @@ struct sender_rail_socket {
 /// What publications of one publisher share. Used from the loop's thread only.
 struct publisher_shell {
   asio::io_context& io;
+  asio::thread_pool& workers;   // digest tables are made there, beside the loop
   publisher_options options;
   network_plan plan;
   std::vector<network_interface> all_interfaces;
@@ -90,7 +91,7 @@ class publication final : public ticket, public std::enable_shared_from_this<pub
   std::uint64_t packet_headers_ = 0;       // bytes of IP and UDP headers sent
   std::map<int, std::uint64_t> send_errors_;
   double prepare_seconds_ = 0;
-  std::vector<std::jthread> workers_;
+  std::atomic<bool> abandon_digests_ = false;
 
   mutable std::mutex mutex_;
   std::condition_variable done_;

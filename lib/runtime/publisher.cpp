@@ -15,7 +15,7 @@ class publisher_impl final : public publisher {
  public:
   publisher_impl(const publisher_options& options, network_plan plan)
       : work_(asio::make_work_guard(io_)),
-        shell_{io_, options, std::move(plan), {}, {}, published_store(state_directory(options.state_directory)), [this](std::size_t r) { return reopen(r); }} {}
+        workers_(1), shell_{io_, workers_, options, std::move(plan), {}, {}, published_store(state_directory(options.state_directory)), [this](std::size_t r) { return reopen(r); }} {}
 
   ~publisher_impl() override {
     asio::post(io_, [this] {
@@ -24,6 +24,7 @@ class publisher_impl final : public publisher {
       if (queue_.empty()) io_.stop();
     });
     if (thread_.joinable()) thread_.join();
+    workers_.join();   // what they post finds the loop stopped, and goes with it
   }
 
   result<void> open_sockets() {
@@ -216,6 +217,7 @@ class publisher_impl final : public publisher {
 
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
+  asio::thread_pool workers_;
   publisher_shell shell_;
   std::unique_ptr<udp_socket> query_;
   std::unique_ptr<asio::posix::stream_descriptor> query_descriptor_;
@@ -224,9 +226,18 @@ class publisher_impl final : public publisher {
   std::thread thread_;
 };
 
-result<std::unique_ptr<publisher>> publisher::open(const publisher_options& options) {
+result<std::unique_ptr<publisher>> publisher::open(const publisher_options& given) {
+  publisher_options options = given;
+  if (!options.source.empty()) {   // what receivers joined for: we send from that address
+    auto source = parse_endpoint(options.source, 1);
+    if (!source) return fail(errc::invalid_argument, "source: " + source.error().what);
+    if (options.interfaces.empty()) options.interfaces = {address_text(*source)};
+  }
   auto plan = plan_network(options);
   if (!plan) return tl::unexpected(plan.error());
+  if (plan->source)
+    for (network_interface& n : plan->interfaces.rails)
+      std::erase_if(n.addresses, [&](const interface_address& a) { return a.address.address != plan->source->address; });
   for (const std::string& s : plan->interfaces.skipped)
     if (options.log) options.log(plan->interfaces_named ? log_level::warning : log_level::debug, "interface " + s);
   const std::string rails = describe(plan->interfaces.rails, plan->group);

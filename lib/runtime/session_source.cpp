@@ -86,7 +86,7 @@ result<std::span<const iovec>> session_source::payloads(const layout& l, std::sp
   return std::span<const iovec>(payloads_);
 }
 
-result<digest_table> session_source::compute_digests(std::size_t object) const {
+result<digest_table> session_source::compute_digests(std::size_t object, const std::atomic<bool>& abandon) const {
   const item& it = items_[object];
   const manifest& m = it.description;
   struct place {
@@ -103,7 +103,7 @@ result<digest_table> session_source::compute_digests(std::size_t object) const {
   result<void> outcome;
   const auto work = [&] {
     std::vector<std::byte> buffer;
-    for (std::size_t i = next++; i < blocks.size(); i = next++) {
+    for (std::size_t i = next++; i < blocks.size() && !abandon; i = next++) {
       std::span<const std::byte> data = it.source->view(blocks[i].part, blocks[i].offset, blocks[i].bytes);
       if (data.empty()) {
         buffer.resize(blocks[i].bytes);
@@ -125,6 +125,7 @@ result<digest_table> session_source::compute_digests(std::size_t object) const {
     work();
   }
   if (!outcome) return tl::unexpected(outcome.error());
+  if (abandon) return fail(errc::interrupted, "the publication ended while digests were made");
   t.root = root_digest(m.name, m.size(), t.blocks);
   return t;
 }

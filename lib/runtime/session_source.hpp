@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/uio.h>
 
+#include <atomic>
 #include <memory>
 #include <span>
 #include <vector>
@@ -30,7 +31,8 @@ class session_source {
   result<std::span<const iovec>> payloads(const layout& l, std::span<const std::uint64_t> segments, bool first_pass);
 
   /// All block digests of an object, in parallel. Runs on any thread: it touches nothing but the source.
-  result<digest_table> compute_digests(std::size_t object) const;
+  /// Errors: source_changed, io; interrupted when `abandon` becomes true.
+  result<digest_table> compute_digests(std::size_t object, const std::atomic<bool>& abandon) const;
   void take_digests(std::size_t object, digest_table t);
 
   /// Errors: source_changed.

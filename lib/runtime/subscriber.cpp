@@ -129,7 +129,7 @@ class subscriber_impl final : public subscriber {
     asio::post(io_, [this] {
       if (ending_) return;
       stopping_ = true;
-      if (active_.empty()) return end(shell_.options.follow ? error{} : error{errc::interrupted, 0, "interrupted while waiting for a sender"});
+      if (active_.empty()) return end(shell_.options.follow ? last_outcome_ : error{errc::interrupted, 0, "interrupted while waiting for a sender"});
       const auto all = active_;
       for (const auto& r : all) r->stop({errc::interrupted, 0, "interrupted; what arrived is kept for a resume"});
     });
@@ -185,7 +185,7 @@ class subscriber_impl final : public subscriber {
     const path from{d.from, rail_of(d.interface)};
     if (const auto h = parse_data_header(d.bytes)) {
       for (const auto& r : active_)
-        if (static_cast<std::uint32_t>(r->engine().session().value) == h->session_tag && r->engine().sender_path().peer == d.from)
+        if (static_cast<std::uint32_t>(r->engine().session().value) == h->session_tag)   // the engine knows the sender's addresses
           return r->handle_datagram(receive_time_, from, to_group, d.bytes);
       ++dropped_["foreign"];
       return;
@@ -223,7 +223,9 @@ class subscriber_impl final : public subscriber {
     o.host = host_name();
     o.buffer_bytes = group_ ? group_->receive_buffer() : unicast_->receive_buffer();
     o.wanted = shell_.wanted;
-    o.bytes_max = shell_.options.bytes_max != 0 ? shell_.options.bytes_max : tree_ ? tree_->bytes_free() : memory_bytes() / 2;
+    if (shell_.options.bytes_max != 0) o.bytes_max = shell_.options.bytes_max;
+    else if (!tree_) o.bytes_max = memory_bytes() / 2;
+    if (tree_) o.bytes_free = tree_->bytes_free();
     o.multicast = group_ ? shell_.options.multicast : multicast_use::off;
     o.sender_silence = shell_.options.sender_silence;
     auto r = std::make_shared<reception>(shell_, session, from, std::move(o));
@@ -255,8 +257,10 @@ class subscriber_impl final : public subscriber {
       if (r.outcome().code != errc::ok && r.engine().joined() == false && !stopping_ && !active_.empty()) return;
       return end(r.outcome());
     }
+    // A follower goes on after a session that failed; it ends well when the last one did.
     if (r.outcome().code != errc::ok && !stopping_) shell_.log(log_level::error, describe(r.outcome()));
-    if (stopping_ && active_.empty()) end({});
+    last_outcome_ = r.outcome();
+    if (stopping_ && active_.empty()) end(last_outcome_);
   }
 
   // --- packets out ------------------------------------------------------------------------------------------------------
@@ -404,6 +408,7 @@ class subscriber_impl final : public subscriber {
   std::map<std::string, std::uint64_t> dropped_;
   std::vector<std::string> used_interfaces_;
   report report_building_;
+  error last_outcome_;
   bool started_ = false, stopping_ = false, ending_ = false;
   std::thread thread_;
 

@@ -23,7 +23,7 @@ receiver::receiver(receiver_options options, session_id session, path sender, pr
     : options_(std::move(options)), session_(session), sender_(sender), rng_(rng) {
   times_.first_heard = heard_at_ = now;
   silence_check_ = now + 100ms;
-  if (options_.multicast == multicast_use::off) deaf_ = true, deaf_why_ = "multicast is off here";
+  if (options_.multicast == multicast_use::off) deaf_ = true;
 }
 
 // --- input --------------------------------------------------------------------------------------------------------------
@@ -52,6 +52,7 @@ void receiver::handle_datagram(time_point now, path from, bool to_group, std::sp
   heard_at_ = now;
   if (const auto* a = std::get_if<announce>(&*m)) return on(now, from, to_group, *a, datagram.size());
   if (const auto* c = std::get_if<catalogue_chunk>(&*m)) return on(now, *c);
+  if (from.peer != sender_.peer) return drop("other_rail");   // whoever repeats an announcement cannot end the session by it
   if (const auto* w = std::get_if<welcome>(&*m)) return on(now, from, *w);
   if (const auto* r = std::get_if<repair_notice>(&*m)) return on(now, *r);
   if (const auto* f = std::get_if<farewell>(&*m)) return on(now, *f);
@@ -68,11 +69,8 @@ void receiver::on(time_point now, path, bool to_group, const announce& a, std::s
     rails_ |= 1u << a.rail;
     datagram_bytes_ = static_cast<std::uint16_t>(std::max<std::size_t>(datagram_bytes_, std::min<std::size_t>(datagram_bytes, 65535)));
     if (a.counter % 4 == 1) whole_packet_heard_ = true;
-    group_counter_seen_ = a.counter;
   } else if (unicast_first_ == never) {
     unicast_first_ = now;
-    unicast_counter_first_ = a.counter;
-    sequence_at_first_unicast_ = a.sequence;
   }
   echo_us_ = a.clock_us;
   echo_at_ = now;
@@ -174,6 +172,15 @@ void receiver::ready_if_opened(time_point now) {
   for (const object_state& s : states_)
     if (s.wanted && !s.opened) return;
   all_opened_ = true;
+  std::uint64_t needed = 0;
+  for (std::size_t o = 0; o < states_.size(); ++o) {
+    const object_state& s = states_[o];
+    if (!s.wanted || s.failed || s.current_root) continue;
+    const std::uint64_t bytes = objects_[o].size();
+    needed += bytes - std::min<std::uint64_t>(bytes, s.resumable.count() * objects_[o].block_bytes);
+  }
+  if (needed > options_.bytes_free)
+    return stop(now, {errc::too_large, 0, "what is missing here takes " + std::to_string(needed) + " bytes, and " + std::to_string(options_.bytes_free) + " are free: make room in the output folder or ask for fewer objects"});
   join_due_ = now;
   take_layout(now);
   check_all_done(now);
@@ -242,7 +249,9 @@ void receiver::on(time_point now, const farewell& f) {
 void receiver::on(time_point now, const close_session& c) {
   if (all_done_ || leaving_) return finish(now, outcome_);
   const std::string why = c.reason.empty() ? "it said no more" : printable(c.reason);
-  const auto code = c.code == static_cast<std::uint8_t>(errc::source_changed) ? errc::source_changed : errc::sender_lost;
+  errc code = errc::sender_lost;
+  for (const errc told : {errc::source_changed, errc::incomplete})
+    if (c.code == static_cast<std::uint8_t>(told)) code = told;
   finish(now, {code, 0, "the sender ended the session before everything was here (" + why + "); what arrived is kept for a resume"});
 }
 
@@ -711,7 +720,6 @@ void receiver::become_deaf(time_point now, std::string why) {
   if (deaf_) return;
   if (options_.multicast == multicast_use::require) return stop(now, {errc::no_multicast, 0, "multicast is required, and " + why});
   deaf_ = true;
-  deaf_why_ = why;
   out_.push_back(note{log_level::warning, "no multicast: " + why + ". Everything is fetched by unicast instead"});
   if (token_.value != 0) send_status(now);
   join_due_ = now;
@@ -734,7 +742,7 @@ void receiver::send_join(time_point now) {
   j.receiver = options_.id;
   j.ready = all_opened_;
   j.deaf = deaf_;
-  for (const object_state& s : states_) j.asks_only = j.asks_only || s.hold;
+  for (const object_state& s : states_) j.asks_only = j.asks_only || s.hold;   // what is here must not be sent again
   j.rails = rails_;
   j.echo_us = echo_us_;
   j.held_us = static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::microseconds>(now - echo_at_).count());
@@ -824,6 +832,11 @@ void receiver::handle_timeout(time_point now) {
     if (now - heard_at_ > options_.sender_silence && !all_done_)
       return finish(now, {errc::sender_lost, 0, "nothing was heard from the sender for " + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(options_.sender_silence).count()) +
                                                     " s: its process ended or the network is down; what arrived is kept for a resume"});
+    // A deaf receiver hears the sender only when it asks.
+    if (deaf_ && !all_done_ && !leaving_ && (!have_layout_ || now - heard_at_ > 1s) && now - asked_sender_at_ >= 250ms) {
+      asked_sender_at_ = now;
+      send(query{options_.id}, control_bytes_max);
+    }
     if (!deaf_ && !all_done_ && !leaving_) {
       const time_point since = group_heard_at_ == never ? times_.first_heard : group_heard_at_;
       if (now - since > group_silence) {

@@ -24,7 +24,8 @@ struct receiver_options {
   std::string host;
   std::uint32_t buffer_bytes = 212'992;   // receive buffer granted by the system
   std::function<bool(const manifest&)> wanted = [](const manifest&) { return true; };
-  std::uint64_t bytes_max = ~std::uint64_t(0);   // refuse a session that wants more room
+  std::uint64_t bytes_max = ~std::uint64_t(0);   // refuse a session of more bytes, before anything is opened
+  std::uint64_t bytes_free = ~std::uint64_t(0);  // room for what is not here yet
   multicast_use multicast = multicast_use::attempt;
   duration sender_silence = std::chrono::seconds(10);
 };
@@ -158,7 +159,6 @@ class receiver {
   // Joining.
   join_token token_{};
   bool in_rate_loop_ = false, deaf_ = false;
-  std::string deaf_why_;
   std::vector<endpoint> other_addresses_;   // of the sender, on its other interfaces; at most 31
   endpoint counted_from_;                   // of them the one whose packets make up received_: a second rail brings copies
   time_point counted_at_{};
@@ -204,10 +204,9 @@ class receiver {
   time_point heard_at_{}, group_heard_at_ = never, data_at_ = never, status_due_ = never, silence_check_{};
   bool status_pending_ = false, confirm_pending_ = false;
   duration tail_interval_ = std::chrono::milliseconds(2);
-  std::uint32_t group_counter_seen_ = 0, unicast_counter_first_ = 0;
   time_point unicast_first_ = never;
-  std::uint64_t sequence_at_first_unicast_ = 0;
   std::uint32_t rejoins_ = 0;
+  time_point asked_sender_at_{};
   time_point done_due_ = never;
   duration done_interval_{};
   std::uint32_t done_tries_ = 0;

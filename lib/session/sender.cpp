@@ -18,7 +18,7 @@ static constexpr std::uint64_t long_range = 64;       // segments: more than a b
 static constexpr duration grtt_least = 100us;         // below this, timers measure the scheduler
 static constexpr duration grtt_most = 1s;
 static constexpr std::size_t join_bytes = 256;        // a JOIN is padded so that its answers are not larger: nobody gains by forging one
-static constexpr std::uint32_t catalogue_burst = 64;  // chunks that one NACK may draw
+static constexpr std::uint32_t catalogue_burst = 64;  // chunks at once, and that one NACK may draw: a default socket buffer holds 90 packets
 static constexpr std::size_t skb_overhead = 832;      // what Linux charges a socket for a packet beyond its bytes, about
 
 static std::uint32_t microseconds(time_point t) {
@@ -80,9 +80,9 @@ void sender::on(time_point now, path from, const join& j) {
     member fresh;
     fresh.where = from;
     fresh.id = j.receiver;
-    fresh.token = join_token{rng_.next() | 1};
+    fresh.token = join_token{options_.make_token ? options_.make_token() : rng_.next() | 1};
     fresh.host = printable(j.host);
-    fresh.joined = fresh.last_progress = now;
+    fresh.joined = fresh.last_progress = fresh.last_gain = now;
     fresh.sequence = fresh.epoch_sequence = sequence_;
     fresh.budget = 8 * (total_bytes_ + catalogue_.size()) + (4 << 20);
     const auto index = static_cast<std::uint32_t>(members_.size());
@@ -139,7 +139,10 @@ void sender::on(time_point now, path from, const join& j) {
   if (!m->ready && catalogue_.size() > catalogue_chunk_bytes && !catalogue_sent_) {
     catalogue_sent_ = true;
     const auto chunks = static_cast<std::uint32_t>((catalogue_.size() + catalogue_chunk_bytes - 1) / catalogue_chunk_bytes);
-    if (use_group() && !m->deaf) send_catalogue(group(), 0, std::min(chunks, 256u));
+    if (use_group() && !m->deaf) {
+      catalogue_wanted_.insert(0, chunks);
+      catalogue_due_ = now;
+    }
   }
   if (state_ != session_state::gathering && !was_ready && j.ready) announce_to(now, m->where, false);   // it learns the segment size at once
   settle(now);
@@ -162,6 +165,10 @@ void sender::on(time_point now, path from, const status& s) {
   if (m == nullptr) return;
   ++counters_.statuses;
   m->last_heard = now;
+  if (s.segments > m->segments) {
+    m->segments = s.segments;
+    m->last_gain = now;
+  }
   if (m->state == member_state::lost) {
     m->state = member_state::active;
     m->reason.clear();
@@ -179,6 +186,7 @@ void sender::confirm_progress(time_point now, member& m, std::uint64_t sequence,
   if (sequence > sequence_ || sequence < m.sequence) return;   // from the future: forged or confused; from the past: reordered
   if (sequence > m.sequence) m.last_progress = now;
   m.sequence = sequence;
+  least_confirmed_.reset();
   m.received = std::max(m.received, received);
   if (m.in_loop) measure_window(now);
 }
@@ -225,11 +233,13 @@ void sender::on(time_point now, path from, const nack& n) {
     if (!catalogue_wanted_.empty() && catalogue_due_ == never) catalogue_due_ = now + (members_.size() > 1 ? grtt_ : duration(0));
     return;
   }
+  if (n.received > m->received || n.unicast_sequence > m->unicast_heard) m->last_gain = now;
+  m->unicast_heard = std::max(m->unicast_heard, n.unicast_sequence);
   confirm_progress(now, *m, n.sequence, n.received);
   if (state_ == session_state::gathering) return drop("nack_too_early");
   const std::uint32_t index = by_token_[n.token.value];
   const bool alone = n.unicast || m->deaf || !use_group();
-  const bool large_group = joined_ > 16;
+  const bool large_group = served() > 16;
   // Several that resume, or came late, miss the same long ranges, though they do not ask for them at one instant.
   const bool many_ask = !large_group && state_ != session_state::streaming && std::ranges::count_if(members_, [](const member& o) {
     return o.state == member_state::active && o.asks_only && !o.deaf && o.nacks != 0;
@@ -269,7 +279,9 @@ void sender::on(time_point now, path from, const nack& n) {
           drop("repair_queue_full");
           break;
         }
-        charge(*m, m->direct.insert(piece.first, piece.last), layout_.segment_bytes());
+        const std::uint64_t fresh = m->direct.insert(piece.first, piece.last);
+        direct_segments_ += fresh;
+        charge(*m, fresh, layout_.segment_bytes());
       }
       continue;
     }
@@ -294,7 +306,7 @@ void sender::on(time_point now, path from, const nack& n) {
     // Wait for the others that lost the same, so that one answer serves all.
     // Towards the end everybody waits for the last repairs: be quick rather than frugal.
     const bool tail = state_ != session_state::streaming;
-    repair_due_ = joined_ <= 1 ? now : now + std::clamp<duration>(tail ? grtt_ / 4 : grtt_ / 2, 100us, tail ? duration(1ms) : duration(10ms));
+    repair_due_ = served() <= 1 ? now : now + std::clamp<duration>(tail ? grtt_ / 4 : grtt_ / 2, 100us, tail ? duration(1ms) : duration(10ms));
   }
   if (!notice_.empty()) {
     std::ranges::sort(notice_);
@@ -354,10 +366,12 @@ void sender::end_member(member& m, member_state state, std::string reason) {
   DDF_ASSERT(m.state == member_state::active);
   m.state = state;
   m.reason = std::move(reason);
+  direct_segments_ -= m.direct.count();
   m.direct.clear();
   if (m.in_loop) {
     m.in_loop = false;
     --in_loop_;
+    least_confirmed_.reset();
   }
   ++terminal_;
   if (state == member_state::complete) ++complete_;
@@ -366,6 +380,7 @@ void sender::end_member(member& m, member_state state, std::string reason) {
 void sender::leave_loop(member& m, std::string why) {
   if (!m.in_loop) return;
   m.in_loop = false;
+  least_confirmed_.reset();
   m.left_loop = true;
   --in_loop_;
   out_.push_back(note{log_level::warning, m.host + " (" + to_string(m.where.peer) + ") " + why + ": it no longer sets the pace and finishes by unicast"});
@@ -382,12 +397,13 @@ void sender::update_rate_loop(time_point now) {
       m.in_loop = true;
       ++in_loop_;
       m.last_progress = now;
+      least_confirmed_.reset();
       m.sequence = std::max(m.sequence, sequence_);   // nothing sent so far is waited for
       m.epoch_sequence = m.sequence;
       m.epoch_received = m.received;
     }
     if (m.in_loop) {
-      // A packet is charged to the socket with its overhead and its rounding up; half of the buffer is left for scheduling.
+      // A packet is charged to the socket with its overhead and its rounding up; a quarter of the buffer is left over.
       const std::uint64_t charged = std::bit_ceil(packet) + skb_overhead;
       cap = std::min(cap, std::max<std::uint64_t>(m.buffer_bytes / charged * 3 / 4, 8));
     }
@@ -395,11 +411,16 @@ void sender::update_rate_loop(time_point now) {
   window_.set_cap(cap);
 }
 
+// Looked for again only after somebody confirmed, came or went: never per packet.
 std::uint64_t sender::least_confirmed() const {
-  std::uint64_t least = sequence_;
-  for (const member& m : members_)
-    if (m.in_loop) least = std::min(least, m.sequence);
-  return least;
+  if (!least_confirmed_) {
+    std::uint64_t least = sequence_;
+    for (const member& m : members_)
+      if (m.in_loop) least = std::min(least, m.sequence);
+    if (in_loop_ == 0) return least;
+    least_confirmed_ = least;
+  }
+  return *least_confirmed_;
 }
 
 std::uint64_t sender::window_limit() const {
@@ -447,6 +468,13 @@ void sender::check_members(time_point now) {
     bulk_ = segments_;
     out_.push_back(note{log_level::warning, "no receiver follows the multicast any more: what is missing is sent to those that ask"});
   }
+  if (state_ == session_state::flushing)
+    for (member& m : members_) {
+      // Alive, but nothing comes of it. One that has everything may be busy with its disk for long.
+      const duration limit = m.segments >= segments_ ? 10 * options_.no_progress : options_.no_progress;
+      if (m.state == member_state::active && now - std::max(m.last_gain, times_.flushed) > limit)
+        end_member(m, member_state::incomplete, "alive, but made no progress for " + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(limit).count()) + " s: check its disk, and what drops unicast UDP to it");
+    }
   if (in_loop_ < 2 || !window_shut_ || blocked_since_ == never) {   // shut may be a few packets short of full: see next_bulk
     for (member& m : members_) m.alone = m.alone > 10ms ? m.alone - 10ms : duration(0);
     return;
@@ -661,11 +689,11 @@ announce sender::make_announce(time_point now) const {
   a.bulk_segment = bulk_;
   a.bytes = total_bytes_;
   a.objects = static_cast<std::uint32_t>(options_.objects.size());
-  a.group_size = joined_;
+  a.group_size = served();
   a.grtt_us = static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::microseconds>(grtt_).count());
   a.catalogue_bytes = static_cast<std::uint32_t>(catalogue_.size());
   a.catalogue_digest = catalogue_digest_;
-  if (catalogue_.size() <= catalogue_chunk_bytes && state_ != session_state::lingering) a.catalogue = catalogue_;
+  if (catalogue_.size() <= catalogue_chunk_bytes) a.catalogue = catalogue_;
   return a;
 }
 
@@ -715,7 +743,7 @@ void sender::handle_timeout(time_point now) {
   }
   if (now >= catalogue_due_) {
     catalogue_due_ = never;
-    std::uint32_t budget = 128;   // chunks at once: a burst that default socket buffers hold
+    std::uint32_t budget = catalogue_burst;
     while (budget != 0 && !catalogue_wanted_.empty()) {
       const range r = *catalogue_wanted_.front();
       const auto last = static_cast<std::uint32_t>(std::min<std::uint64_t>(r.last, r.first + budget));
@@ -757,7 +785,11 @@ duration sender::pace(std::uint64_t bytes) const {
 
 void sender::account(time_point now, const send_segments& batch, bool repair) {
   std::uint64_t bytes = 0;
-  for (std::uint32_t i = 0; i < batch.count; ++i) bytes += layout_.segment(batch.segments[i]).bytes + data_header::wire_size;
+  for (std::uint32_t i = 0; i < batch.count; ++i) {
+    const segment_extent e = layout_.segment(batch.segments[i]);
+    bytes += e.bytes + data_header::wire_size;
+    counters_.data_segments += !e.table;
+  }
   if (batch.to.group) {
     const std::uint64_t copies = static_cast<std::uint64_t>(std::popcount(batch.to.rails));
     sequence_ += batch.count;
@@ -878,6 +910,7 @@ bool sender::next_repair(time_point now, send_segments& out, std::uint32_t& whom
 }
 
 bool sender::next_direct(time_point now, send_segments& out, std::uint32_t& whom) {
+  if (direct_segments_ == 0) return false;
   const auto n = static_cast<std::uint32_t>(members_.size());
   for (std::uint32_t k = 0; k < n; ++k) {
     member& m = members_[(next_direct_ + k) % n];
@@ -894,7 +927,7 @@ bool sender::next_direct(time_point now, send_segments& out, std::uint32_t& whom
       std::uint32_t j = i + 1;
       while (j < out.count && out.segments[j] == out.segments[j - 1] + 1) ++j;
       const range r{out.segments[i], out.segments[j - 1] + 1};
-      m.direct.erase(r.first, r.last);
+      direct_segments_ -= m.direct.erase(r.first, r.last);
       m.answers.add(now, r, m.unicast_sequence + j - 1);
       i = j;
     }

@@ -6,6 +6,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -44,10 +45,12 @@ struct sender_options {
   std::uint32_t quorum = 0;                  // 0: all
   duration linger{0};
   bool serve = false;
+  std::function<std::uint64_t()> make_token;   // unpredictable, not zero; empty: from the prng, for simulations
   std::uint32_t receivers_max = 4096;
   std::uint32_t rate_loop_max = 32;          // receivers that confirm; the others only ask
   duration silence = std::chrono::seconds(5);          // a receiver unheard for so long is lost
   std::uint64_t sequence_first = 0;                    // tests start near the wrap of its low 32 bits
+  duration no_progress = std::chrono::seconds(60);     // one that gains nothing for so long after the first pass is given up
   duration stall = std::chrono::milliseconds(200);     // one that holds the window alone for so long leaves the rate loop
 };
 
@@ -73,12 +76,13 @@ class sender {
   const layout& segments() const { return layout_; }
   std::uint64_t bulk_segment() const { return bulk_; }
   std::uint32_t active_rails() const { return active_rails_; }
+  std::uint32_t served() const { return joined_ - terminal_; }   // receivers that are not through
   std::uint32_t receivers_joined() const { return joined_; }
   std::uint32_t receivers_complete() const { return complete_; }
   std::vector<receiver_report> receivers() const;
 
   struct counters {
-    std::uint64_t bulk_segments = 0, group_packets = 0, multicast_repairs = 0, unicast_repairs = 0;   // packets
+    std::uint64_t bulk_segments = 0, data_segments = 0, group_packets = 0, multicast_repairs = 0, unicast_repairs = 0;   // packets; data_segments: without digest tables
     std::uint64_t multicast_repair_bytes = 0, unicast_repair_bytes = 0, bulk_bytes = 0;              // payload and ddf header
     std::uint64_t control_packets = 0, control_bytes = 0, nacks = 0, nack_ranges = 0, repair_notices = 0, statuses = 0;
     std::map<std::string, std::uint64_t> dropped;   // packets that were not used, by reason
@@ -106,7 +110,8 @@ class sender {
     bool in_loop = false, left_loop = false;
     std::uint32_t rails = 0, buffer_bytes = 0;
     std::uint16_t datagram_bytes = 0;
-    time_point last_heard{}, last_progress{}, joined{}, called{};
+    time_point last_heard{}, last_gain{}, last_progress{}, joined{}, called{};
+    std::uint64_t segments = 0, unicast_heard = 0;          // that it holds, and DATA packets sent to it alone that arrived, by its word
     duration rtt{0};
     std::uint64_t sequence = 0, received = 0;               // as last confirmed
     std::uint64_t epoch_sequence = 0, epoch_received = 0;   // at the start of the window being measured
@@ -194,6 +199,8 @@ class sender {
   answer_log group_answers_;
   std::vector<bool> table_known_, table_asked_;
   std::uint32_t next_direct_ = 0;
+  std::uint64_t direct_segments_ = 0;                     // waiting in all members' `direct`
+  mutable std::optional<std::uint64_t> least_confirmed_;
   std::vector<range> notice_;                             // to be announced as about to be repaired
   bool catalogue_sent_ = false;
   range_set catalogue_wanted_;

@@ -15,7 +15,7 @@ file(RELATIVE_PATH prefix_from_pc /${pc_folder} /)
 string(REGEX REPLACE "/$" "" prefix_from_pc "${prefix_from_pc}")
 get_property(private_libraries GLOBAL PROPERTY DDF_PRIVATE_LIBRARIES)
 list(TRANSFORM private_libraries PREPEND -l)
-string(JOIN " " private_libraries -lfmt -pthread ${private_libraries})
+string(JOIN " " private_libraries -pthread ${private_libraries})
 configure_file(${CMAKE_CURRENT_LIST_DIR}/ddf.pc.in ${PROJECT_BINARY_DIR}/ddf.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/ddf.pc DESTINATION ${pc_folder})
 

@@ -13,7 +13,7 @@ namespace ddf::tools {
 namespace {
 
 constexpr std::uint16_t default_port = 7700;
-constexpr std::uint64_t mtu_min = 576, mtu_max = 65'535;  // what every IPv4 host takes; the longest IP packet
+constexpr std::uint64_t mtu_min = 1280, mtu_max = 65'535;  // what control messages need; the longest IP packet
 
 result<void> unusable(const std::string& text, std::string_view allowed) {
   return fail(errc::invalid_argument, fmt::format("read '{}'; allowed: {}", text, allowed));
