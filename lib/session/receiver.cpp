@@ -101,7 +101,7 @@ void receiver::on(time_point now, path, bool to_group, const announce& a, std::s
 
   if (to_group && !deaf_) {
     if (sequence_known_) sequence_ = std::max(sequence_, a.sequence);
-    else if (a.state != session_state::gathering || ready_joined_) sequence_known_ = true, sequence_ = a.sequence;
+    else if (a.state != session_state::gathering || ready_joined_) sequence_known_ = true, sequence_ = sequence_at_first_ = a.sequence;
     if (in_rate_loop_ && sequence_ > status_sequence_) status_pending_ = true;
   }
   if (have_layout_ && a.state != session_state::gathering) raise_horizon(now, deaf_ ? layout_.segments() : a.bulk_segment);
@@ -261,7 +261,7 @@ void receiver::on_data(time_point now, const path& from, bool to_group, const da
     group_heard_at_ = now;
     datagram_bytes_ = static_cast<std::uint16_t>(std::max<std::size_t>(datagram_bytes_, payload.size() + data_header::wire_size));
     if (times_.first_data == never) times_.first_data = now;
-    if (!sequence_known_) sequence_known_ = true, sequence_ = h.sequence;
+    if (!sequence_known_) sequence_known_ = true, sequence_ = sequence_at_first_ = h.sequence;
     const std::uint64_t sequence = unwrap(h.sequence, sequence_);
     sequence_ = std::max(sequence_, sequence + 1);
     if (from.peer != counted_from_ && now - counted_at_ > 100ms) counted_from_ = from.peer;
@@ -850,7 +850,7 @@ void receiver::handle_timeout(time_point now) {
       } else {
         rejoins_ = 0;
       }
-      if (sender_state_ != session_state::gathering && received_ == 0 && have_layout_ && times_.first_data == never && sequence_known_ && sequence_ >= 32 &&
+      if (sender_state_ != session_state::gathering && received_ == 0 && have_layout_ && times_.first_data == never && sequence_known_ && sequence_ - sequence_at_first_ >= 32 &&
           announces_heard_ >= 4 && times_.joined != never && now - times_.joined > 400ms)
         become_deaf(now, "announcements arrive, data does not; check the path's MTU (mcsend --mtu) and rules that drop large or many packets");
     }

@@ -181,7 +181,7 @@ class receiver {
 
   // The group's sequence and what is missing of it.
   bool sequence_known_ = false;
-  std::uint64_t sequence_ = 0, received_ = 0, status_sequence_ = 0;
+  std::uint64_t sequence_ = 0, sequence_at_first_ = 0, received_ = 0, status_sequence_ = 0;
   std::uint64_t horizon_ = 0, settled_ = 0; // segments below have been sent; … and long enough ago not to be merely reordered
   std::uint64_t settling_ = 0;
   time_point settle_due_ = never;

@@ -34,9 +34,10 @@ const std::optional<error>& receiver_process::outcome() const { return order_.em
 
 receiver_process::session_entry* receiver_process::find(std::span<const std::byte> bytes) {
   if (const auto h = parse_data_header(bytes)) {
+    session_entry* found = nullptr;   // of two with one tag the one that still runs; the engine knows its sender's address
     for (auto& [id, s] : sessions_)
-      if (static_cast<std::uint32_t>(id.value) == h->session_tag) return &s;
-    return nullptr;
+      if (static_cast<std::uint32_t>(id.value) == h->session_tag && (found == nullptr || !s.outcome)) found = &s;
+    return found;
   }
   const auto id = peek_session(bytes);
   if (!id) return nullptr;

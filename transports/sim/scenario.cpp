@@ -1,6 +1,7 @@
 #include "transports/sim/scenario.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <sstream>
 
 namespace ddf::sim {
@@ -10,6 +11,7 @@ static constexpr std::uint32_t receiver_hosts = 10;   // receivers' host numbers
 scenario::scenario(scenario_options o) : options_(std::move(o)), net_(options_.seed) {
   content_ = make(options_.objects);
   receivers_.resize(options_.receivers);
+  addresses_.resize(options_.receivers);
   for (std::uint32_t n = 0; n < options_.receivers; ++n) disks_.push_back(std::make_unique<disk>());
   start_sender(content_);
   if (options_.start_receivers)
@@ -23,7 +25,9 @@ void scenario::start_receiver(std::uint32_t n) {
   o.node.host = receiver_hosts + n;
   if (options_.subtrees != 0) o.node.subtree = 1 + n % options_.subtrees;
   if (options_.each) options_.each(n, o);
+  const auto reached_by = static_cast<std::uint32_t>(std::countr_zero(o.node.rails));
   receivers_[n] = std::make_unique<receiver_process>(net_, library_, *disks_[n], std::move(o));
+  addresses_[n] = net_.address(receivers_[n]->node(), reached_by);
 }
 
 sender_process& scenario::add_sender(const std::vector<object_spec>& objects, sender_process::options o) {
@@ -61,6 +65,13 @@ std::uint32_t scenario::complete() const {
 
 bool scenario::all_ended() const {
   return (!sender_ || sender_->outcome()) && std::ranges::all_of(receivers_, [](const auto& r) { return !r || r->outcome(); });
+}
+
+receiver_report scenario::report(std::uint32_t n) const {
+  receiver_report found;
+  for (const receiver_report& r : sender_->engine().receivers())
+    if (r.id.find('(' + to_string(addresses_[n]) + ')') != std::string::npos) found = r;
+  return found;
 }
 
 std::uint64_t scenario::nacks_sent() const {

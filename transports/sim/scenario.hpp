@@ -54,6 +54,9 @@ class scenario {
   bool run_until_complete(duration limit) { return net_.run_until([this] { return all_complete(); }, limit); }
   bool run_until_ended(duration limit) { return net_.run_until([this] { return all_ended(); }, limit); }
 
+  /// What the sender says about the nth receiver (the one that runs now, or ran last).
+  receiver_report report(std::uint32_t n) const;
+
   // Sums and figures.
   std::uint64_t nacks_sent() const;
   double egress_ratio() const;             // bytes the sender put on its wires, headers included, over the objects' bytes
@@ -68,6 +71,7 @@ class scenario {
   std::unique_ptr<sender_process> sender_;
   std::vector<std::unique_ptr<sender_process>> others_;
   std::vector<std::unique_ptr<receiver_process>> receivers_;
+  std::vector<endpoint> addresses_;   // of the receivers, also of those that were killed
   std::uint32_t sender_hosts_ = 0;
 };
 
