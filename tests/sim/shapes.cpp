@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(a_receiver_takes_only_what_it_wants) {
   scenario s({.receivers = 2, .objects = objects, .network = lossy(), .each = [](std::uint32_t n, receiver_process::options& o) {
                 if (n == 0) o.engine.wanted = [](const manifest& m) { return m.name == "b"; };
               }});
-  BOOST_TEST(s.run_until_ended(10s), s.summary());
+  BOOST_TEST(s.run_until_ended(10s));
   BOOST_TEST(s.receiver(0).succeeded());
   BOOST_TEST(s.storage(0).objects() == 1u);
   BOOST_TEST(s.storage(0).visible("b"));
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(a_receiver_that_wants_nothing_leaves_at_once) {
   scenario s({.receivers = 2, .network = clean_network(), .each = [](std::uint32_t n, receiver_process::options& o) {
                 if (n == 0) o.engine.wanted = [](const manifest&) { return false; };
               }});
-  BOOST_TEST(s.run_until_ended(10s), s.summary());
+  BOOST_TEST(s.run_until_ended(10s));
   BOOST_TEST(s.receiver(0).engine()->wanted_nothing());
   BOOST_TEST(s.sender().engine().receivers_joined() == 1u);
   BOOST_TEST(s.has_all(1));
