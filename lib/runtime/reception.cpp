@@ -50,6 +50,7 @@ reception::reception(subscriber_shell& shell, session_id session, path sender, r
         engine_.handle_timeout(t);
         drain(t);
         flush();
+        drain(t);
         arm();
       }) {
   created_ = now();
@@ -73,6 +74,8 @@ void reception::stop(error reason) {
 
 void reception::drain(time_point t) {
   while (!ended_) {
+    for (const place_segment& p : engine_.placements()) place(p);
+    engine_.placements_taken();
     auto a = engine_.poll_action(t);
     if (!a) break;
     perform(t, *a);
@@ -155,10 +158,7 @@ void reception::flush() {
     apply_seconds_ += seconds(t - from);
     if (!ok) {
       s.failed = true;
-      gathered_.clear();
-      engine_.handle_store_error(t, gathered_object_, ok.error());
-      drain(t);
-      return;
+      engine_.handle_store_error(t, gathered_object_, ok.error());   // whoever called goes on to drain
     }
   }
   gathered_.clear();

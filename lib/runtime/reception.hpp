@@ -37,7 +37,7 @@ class reception : public std::enable_shared_from_this<reception> {
   void begin(std::function<void(reception&)> on_end);
   void handle_datagram(time_point t, path from, bool to_group, std::span<const std::byte> bytes) { engine_.handle_datagram(t, from, to_group, bytes); }
   void drain(time_point t);    // after each run of datagrams: perform what the engine asks for
-  void flush();                // before the datagrams' memory is used again
+  void flush();                // before the datagrams' memory is used again; drain once more after it
   void arm();                  // when all is drained: set the timer
   void stop(error reason);
 

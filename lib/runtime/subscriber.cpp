@@ -160,6 +160,7 @@ class subscriber_impl final : public subscriber {
         const std::size_t n = socket.receive([&](const datagram& d) { handle(d, to_group); }, [&] { drain(); });
         if (n == 0) break;
         for (const auto& r : active_) r->flush();
+        drain();
       }
       for (std::size_t i = 0; i < active_.size(); ++i) active_[i]->arm();
       if (!ending_) listen(descriptor, socket, to_group);

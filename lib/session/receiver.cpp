@@ -327,7 +327,7 @@ void receiver::segment_arrived(time_point now, std::uint64_t segment, const segm
     if (--remaining_[e.block] == 0) table_arrived(now, e.object);
     return;
   }
-  out_.push_back(place_segment{e.object, e.part, e.offset, payload});
+  placements_.push_back(place_segment{e.object, e.part, e.offset, payload});
   if (segment == stream_next_ && e.block == stream_block_) {
     stream_.update(payload);
     ++stream_next_;
@@ -867,6 +867,8 @@ time_point receiver::next_timeout() const {
 }
 
 std::optional<receiver_action> receiver::poll_action(time_point now) {
+  if (placements_next_ < placements_.size()) return placements_[placements_next_++];
+  placements_taken();
   if (out_next_ == out_.size()) {
     out_.clear();
     out_next_ = 0;

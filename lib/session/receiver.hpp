@@ -51,6 +51,10 @@ class receiver {
   void stop(time_point now, error reason);   // leave; the sender is told
 
   std::optional<receiver_action> poll_action(time_point now);
+  /// The placements that poll_action() would give next, all at once: for a shell that has a packet's time to count. They come
+  /// before every other action.
+  std::span<const place_segment> placements() const { return std::span(placements_).subspan(placements_next_); }
+  void placements_taken() { placements_.clear(), placements_next_ = 0; }
   time_point next_timeout() const;
 
   bool finished() const { return finished_; }
@@ -213,6 +217,8 @@ class receiver {
   bool leaving_ = false, all_done_ = false, finished_ = false;
   error outcome_;
 
+  std::vector<place_segment> placements_;
+  std::size_t placements_next_ = 0;
   std::vector<receiver_action> out_;        // drained by the shell after each batch; keeps its memory
   std::size_t out_next_ = 0;
 };
