@@ -35,10 +35,10 @@ def a_disk_that_is_too_small_fails_this_receiver_at_once_and_the_other_completes
         sender = field.send("--expect", "1", "--wait", "2s", "model.bin")
         field.complete(receivers[0], "model.bin")
         receivers[1].wait(10, 1)
-        receivers[1].says("free space")
+        receivers[1].says("make room in the output folder")
         sender.wait(10, 5)
         field.nothing_visible(receivers[1])
-        check("free space" in sender.text(), "the sender does not know why", sender)
+        check("make room" in sender.text(), "the sender does not know why", sender)
 
 
 @case("53", receivers=2, changes=False)
