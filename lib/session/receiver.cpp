@@ -347,8 +347,10 @@ void receiver::block_whole(time_point now, std::uint64_t block) {
     block_digested(now, block, stream_.finish());
     return;
   }
+  const object_state& s = states_[e.object];
+  const bool read_already = s.table_known && s.resumable.contains(e.index_in_object);   // for what lay there before: one answer at a time
   blocks_[block] = block_state::checking;
-  out_.push_back(digest_block{block});
+  if (!read_already) out_.push_back(digest_block{block});
 }
 
 void receiver::handle_block_digest(time_point now, std::uint64_t block, result<digest> d) {
@@ -361,9 +363,14 @@ void receiver::handle_block_digest(time_point now, std::uint64_t block, result<d
       s.hold = false;
       arm_nack(now);
     }
-    if (remaining_[block] == 0) return;   // meanwhile all of it has come: that is what counts, and it has its own check
+    if (blocks_[block] != block_state::checking) return;   // meanwhile all of it has come, in order, and was digested as it came
+    if (remaining_[block] == 0) {                          // or in another order: now it can be read back
+      out_.push_back(digest_block{block});
+      return;
+    }
     blocks_[block] = block_state::pending;
-    if (!d) return;   // it cannot be read: it is fetched
+    // Unreadable, or written to since it was read, perhaps with a damaged segment: the rest of it is fetched, and all of it checked.
+    if (!d || remaining_[block] != static_cast<std::uint32_t>(e.last_segment - e.first_segment)) return;
     reader r(std::span(s.table).subspan((e.index_in_object + 1) * digest::size, digest::size));
     digest expected;
     std::ranges::copy(r.bytes(digest::size), expected.bytes.begin());
