@@ -131,7 +131,7 @@ function(ddf_add_library target)
   ddf_set_up(${target} LTO)
 
   add_library(${target}_internals INTERFACE)
-  target_link_libraries(${target}_internals INTERFACE ${target} ddf_common tl::expected fmt::fmt Threads::Threads)
+  target_link_libraries(${target}_internals INTERFACE ${target} ddf_common tl::expected fmt::fmt-header-only Threads::Threads)
   target_include_directories(${target}_internals SYSTEM INTERFACE ${DDF_XXHASH_INCLUDE_DIR} ${DDF_ASIO_INCLUDE_DIR})
   target_compile_definitions(${target}_internals INTERFACE XXH_INLINE_ALL= ASIO_STANDALONE ASIO_NO_DEPRECATED)
 endfunction()
