@@ -235,7 +235,7 @@ void receiver::on(time_point now, const repair_notice& n) {
       if (requests_.size() >= requests_max) return drop("too_many_gaps");   // we ask for the others in our turn
       counters_.suppressed += gap->size() - requested_.count_in(gap->first, gap->last);
       requested_.insert(gap->first, gap->last);
-      requests_.push_back({now, until, *gap});
+      requests_.push_back({now, until, *gap, false});
       at = gap->last;
     }
   }
@@ -301,15 +301,13 @@ void receiver::on_data(time_point now, const path& from, bool to_group, const da
     ++counters_.repaired_segments;
     counters_.repaired_bytes += payload.size();
     if (!to_group) counters_.unicast_bytes += payload.size();
-    if (asked_at_ != never) {
-      const duration sample = now - asked_at_;
-      response_ = response_ == duration(0) ? sample : (3 * response_ + sample) / 4;
-      asked_at_ = never;
-    }
+    measure_response(now, h.segment);
   }
   if ((h.flags & data_header::drained) && !requests_.empty() && at_tail()) repairs_drained(now);
   if (!requested_.empty()) {
-    judge_answers(requested_.erase(h.segment, h.segment + 1), 0);
+    const std::uint64_t answers = requested_.erase(h.segment, h.segment + 1);
+    if (answers != 0) answered_at_ = now;
+    judge_answers(answers, 0);
     // Far behind: keep the pipe full instead of asking window by window.
     if (requested_.count() < ask_limit() / 2) arm_nack(now);
   }
@@ -591,9 +589,22 @@ duration receiver::rto() const {
   return std::min<duration>(base * (1 << std::min(retries_, 6u)), 1s);
 }
 
-// The sender has answered all it knew of: what we asked for well before and is not here was lost on the way, there or back.
+// Of what was asked for once only: an answer to the first of two questions looks quick to the second (Karn).
+void receiver::measure_response(time_point now, std::uint64_t segment) {
+  for (std::size_t i = 0; i < std::min<std::size_t>(requests_.size(), 16); ++i) {
+    const request& r = requests_[i];
+    if (r.segments.first != segment || !r.first_time) continue;
+    const duration sample = now - r.sent;
+    if (response_ == duration(0) || !at_tail()) response_ = sample;
+    else response_ = sample < response_ ? (response_ + 3 * sample) / 4 : (3 * response_ + sample) / 4;   // the first pass made it long
+    return;
+  }
+}
+
+// The sender has answered all it knew of when this packet left: what we asked for a response earlier and is not here was lost
+// on the way, there or back.
 void receiver::repairs_drained(time_point now) {
-  const time_point known = now - std::max<duration>(response_ / 4, 300us);
+  const time_point known = now - std::max<duration>(response_ / 2, 300us);
   bool lost = false;
   while (!requests_.empty() && requests_.front().sent <= known) {
     const range r = requests_.front().segments;
@@ -646,6 +657,7 @@ bool receiver::askable(std::uint64_t segment) const {
 
 void receiver::expire_requests(time_point now) {
   bool expired = false;
+  if (now < answered_at_ + rto()) return;   // answers still come: the others may queue behind them, here or on the way
   while (!requests_.empty() && requests_.front().expires <= now) {
     const range r = requests_.front().segments;
     requests_.pop_front();
@@ -707,7 +719,8 @@ void receiver::send_nacks(time_point now) {
       if (ask.first >= ask.last) break;
       n.ranges.push_back(ask);
       requested_.insert(ask.first, ask.last);
-      requests_.push_back({now, until, ask});
+      requests_.push_back({now, until, ask, ask.first >= asked_up_to_});
+      asked_up_to_ = std::max(asked_up_to_, ask.last);
       asked += ask.size();
       r.first = ask.last;
       if (n.ranges.size() == nack_ranges_max) flush();
@@ -716,7 +729,6 @@ void receiver::send_nacks(time_point now) {
   }
   flush();
   if (any) {
-    asked_at_ = now;
     status_due_ = now + keepalive;   // a NACK says as much as a STATUS
     status_sequence_ = sequence_;
     status_pending_ = confirm_pending_ = false;
@@ -867,7 +879,7 @@ void receiver::handle_timeout(time_point now) {
 time_point receiver::next_timeout() const {
   if (finished_) return never;
   time_point t = std::min({join_due_, catalogue_due_, nack_due_, settle_due_, done_due_, silence_check_});
-  if (!requests_.empty()) t = std::min(t, requests_.front().expires);
+  if (!requests_.empty()) t = std::min(t, std::max(requests_.front().expires, answered_at_ + rto()));
   if (token_.value != 0 && !leaving_) t = std::min(t, status_due_);
   if (in_rate_loop_ && sequence_ > status_sequence_ && data_at_ != never && !all_done_ && !leaving_) t = std::min(t, data_at_ + tail_interval_);
   return t;

@@ -130,6 +130,7 @@ class receiver {
   void expire_requests(time_point now);
   void judge_answers(std::uint64_t arrived, std::uint64_t missing);
   void repairs_drained(time_point now);
+  void measure_response(time_point now, std::uint64_t segment);
   bool at_tail() const { return have_layout_ && horizon_ >= layout_.segments(); }   // everything was sent once
   void become_deaf(time_point now, std::string why);
   bool datagram_known() const;
@@ -193,12 +194,14 @@ class receiver {
   struct request {
     time_point sent, expires;
     range segments;
+    bool first_time;                        // no part of it was asked for before
   };
   std::deque<request> requests_;             // oldest in front
   std::uint64_t unicast_sequence_ = 0;       // DATA packets sent to us alone, as far as we heard
   time_point nack_due_ = never;
   duration response_{0};                    // from NACK to its answer, smoothed
-  time_point asked_at_ = never;
+  time_point answered_at_{};                // when the last of what we asked for came
+  std::uint64_t asked_up_to_ = 0;           // segments from here on were never asked for
   static constexpr std::uint64_t ask_window_most = 2048;
   std::uint64_t ask_window_ = ask_window_most, answered_ = 0, unanswered_ = 0;   // segments
   std::uint32_t retries_ = 0;
