@@ -758,6 +758,7 @@ void sender::handle_timeout(time_point now) {
     housekeeping_due_ = now + 50ms;
   }
   settle(now);
+  if (closing_) return;
   // Shut out by the window for longer than a round trip: the confirmations, or what they confirm, were lost. Say where we are.
   if (blocked_since_ != never && now - blocked_since_ >= std::max<duration>(2 * grtt_, 2ms)) {
     announce_to_group(now);
