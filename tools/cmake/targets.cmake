@@ -27,7 +27,7 @@ function(ddf_set_up target)
     target_compile_options(${target} PRIVATE
       -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
       -Wcast-align -Wold-style-cast -Wimplicit-fallthrough -Wformat=2 -Wextra-semi
-      $<$<CXX_COMPILER_ID:GNU>:-Wduplicated-cond -Wlogical-op -Wno-missing-field-initializers>
+      $<$<CXX_COMPILER_ID:GNU>:-Wduplicated-cond -Wlogical-op -Wno-missing-field-initializers -Wno-maybe-uninitialized>   # the last: false alarms in std::variant
       $<$<CXX_COMPILER_ID:Clang>:-Wno-missing-field-initializers -Wno-missing-braces>)
   endif()
   if(DDF_WERROR)

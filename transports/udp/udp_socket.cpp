@@ -248,7 +248,7 @@ struct send_control {
 };
 
 static udp_socket::sent outcome_of(int e) {
-  if (e == EAGAIN || e == EWOULDBLOCK) return udp_socket::sent::would_block;
+  if (e == EAGAIN) return udp_socket::sent::would_block;
   if (e == ENOBUFS || e == ENOMEM) return udp_socket::sent::queue_full;
   return udp_socket::sent::failed;
 }
@@ -353,7 +353,7 @@ std::size_t udp_socket::receive(const std::function<void(const datagram&)>& hand
   }
   const int n = ::recvmmsg(fd_, b.messages.data(), static_cast<unsigned>(b.wanted), MSG_DONTWAIT, nullptr);
   if (n <= 0) {
-    if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK) ++transient_errors_;   // an ICMP answer, an interrupt: the next call goes on
+    if (n < 0 && errno != EAGAIN) ++transient_errors_;   // an ICMP answer, an interrupt: the next call goes on
     return 0;
   }
   std::size_t handed = 0;
