@@ -297,6 +297,7 @@ void receiver::on_data(time_point now, const path& from, bool to_group, const da
   ++counters_.segments;
   counters_.bytes += payload.size();
   times_.last_data = now;
+  unanswered_since_ = never;
   if (h.flags & data_header::repair) {
     ++counters_.repaired_segments;
     counters_.repaired_bytes += payload.size();
@@ -729,6 +730,7 @@ void receiver::send_nacks(time_point now) {
   }
   flush();
   if (any) {
+    if (unanswered_since_ == never) unanswered_since_ = now;
     status_due_ = now + keepalive;   // a NACK says as much as a STATUS
     status_sequence_ = sequence_;
     status_pending_ = confirm_pending_ = false;
@@ -769,6 +771,7 @@ void receiver::send_join(time_point now) {
   j.datagram_bytes = datagram_known() ? datagram_bytes_ : std::uint16_t(0);
   j.host = options_.host.substr(0, host_bytes_max);
   send(j, 256);
+  if (asked_to_join_ == never) asked_to_join_ = now;
   rails_joined_ = rails_;
   datagram_joined_ = j.datagram_bytes;
   ready_joined_ = j.ready;
@@ -855,6 +858,16 @@ void receiver::handle_timeout(time_point now) {
     if (deaf_ && !all_done_ && !leaving_ && (!have_layout_ || now - heard_at_ > 1s) && now - asked_sender_at_ >= 250ms) {
       asked_sender_at_ = now;
       send(query{options_.id}, control_bytes_max);
+    }
+    if (token_.value == 0 && asked_to_join_ != never && now - asked_to_join_ > options_.sender_silence && !leaving_)
+      return finish(now, {errc::network, 0, "the sender is heard, but does not answer this host: a firewall, here, there or between, drops UDP packets to or from " +
+                                                to_string(sender_.peer) + ", or its answers take another way"});
+    if (unanswered_since_ != never && !all_done_ && !leaving_) {
+      const duration silent = now - unanswered_since_;
+      if (silent > options_.sender_silence / 4 && !deaf_) become_deaf(now, "data arrives, the repairs that were asked for do not");
+      if (silent > 2 * options_.sender_silence)
+        return finish(now, {errc::network, 0, "data arrives, but no repair: a firewall, here or between, drops what " + to_string(sender_.peer) +
+                                                  " sends to this host by unicast; what arrived is kept for a resume"});
     }
     if (!deaf_ && !all_done_ && !leaving_) {
       const time_point since = group_heard_at_ == never ? times_.first_heard : group_heard_at_;

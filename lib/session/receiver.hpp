@@ -200,6 +200,8 @@ class receiver {
   std::uint64_t unicast_sequence_ = 0;       // DATA packets sent to us alone, as far as we heard
   time_point nack_due_ = never;
   duration response_{0};                    // from NACK to its answer, smoothed
+  time_point unanswered_since_ = never;     // asked since then, and nothing new came
+  time_point asked_to_join_ = never;
   time_point answered_at_{};                // when the last of what we asked for came
   std::uint64_t asked_up_to_ = 0;           // segments from here on were never asked for
   static constexpr std::uint64_t ask_window_most = 2048;
