@@ -120,7 +120,7 @@ BOOST_DATA_TEST_CASE(processes_that_stand_still_for_a_while_finish, bdata::xrang
 BOOST_DATA_TEST_CASE(after_the_network_heals_all_is_there_within_a_bound, bdata::xrange(10), seed) {
   node_options net = clean_network();
   net.down.loss = net.up.loss = 0.5;
-  scenario s({.seed = number(seed), .receivers = 4, .objects = {{.parts = {2 << 20}}}, .network = net});
+  scenario s({.seed = number(seed), .receivers = 4, .objects = {{.parts = {2 << 20}}}, .network = net, .sender = {.engine = {.linger = 1s}}});   // one may not be welcomed yet
   s.net().run_for(2500ms);
   s.net().heal();
   // The wire takes 2 ms; a receiver may wait out one timer of a second that grew under loss, and half a second for the
