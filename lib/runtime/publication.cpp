@@ -273,7 +273,7 @@ void publication::prepare(std::uint32_t object) {
 
 void publication::end(const error& outcome_in) {
   error outcome = outcome_in;
-  timer_->cancel();
+  if (timer_) timer_->cancel();
   if (outcome.code == errc::ok)
     if (auto ok = source_.check_unchanged(); !ok) {
       outcome = ok.error();
@@ -303,7 +303,11 @@ void publication::end(const error& outcome_in) {
     finished_ = true;
   }
   done_.notify_all();
-  if (on_end_) asio::post(shell_.io, std::move(on_end_));
+  // The ticket may outlive the publisher and its loop, the timer must not; it may be the timer that called us, so later.
+  asio::post(shell_.io, [self = shared_from_this(), on_end = std::move(on_end_)] {
+    self->timer_.reset();
+    if (on_end) on_end();
+  });
 }
 
 report publication::make_report(const error& outcome) const {
