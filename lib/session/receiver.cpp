@@ -520,8 +520,8 @@ void receiver::check_all_done(time_point now) {
 
 void receiver::stop(time_point now, error reason) {
   if (finished_ || leaving_) return;
+  if (all_done_) return finish(now, outcome_);   // everything has its end already; only FAREWELL is outstanding
   outcome_ = std::move(reason);
-  if (all_done_) return finish(now, outcome_);
   leaving_ = true;
   done_interval_ = 20ms;
   if (token_.value == 0) {
