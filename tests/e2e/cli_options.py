@@ -90,7 +90,7 @@ class CommandLine(unittest.TestCase):
                 (program, "--multicast", ["maybe", "TRY"], ["try, require or off"]),
                 (program, "--repair", ["rdma"], ["auto or udp"]),
                 (program, "--transport", ["tcp"], ["udp"]),
-                (program, "--mtu", ["575", "65536", "-1", "jumbo"], ["576", "65535"]),
+                (program, "--mtu", ["1279", "65536", "-1", "jumbo"], ["1280", "65535"]),
                 (program, "--progress", ["yes"], ["auto, always or never"]),
             ]
         for program, option, values, allowed in bad:
@@ -144,7 +144,7 @@ class CommandLine(unittest.TestCase):
     def test_extreme_but_legal_values_are_taken(self):
         for rate in ("1kbit", "1000", "1.6T", "1600Gbit", "200GB/s", "auto"):
             self.assertEqual(start("mcsend", "--rate", rate, "file")["options"]["rate"], rate)
-        for mtu in ("576", "1500", "9000", "65535", "auto"):
+        for mtu in ("1280", "1500", "9000", "65535", "auto"):
             self.assertEqual(start("mcsend", "--mtu", mtu, "file")["options"]["mtu"], mtu)
         self.assertEqual(start("mcsend", "--object-version", "18446744073709551615", "file")["options"]["object-version"], "18446744073709551615")
         self.assertEqual(start("mcsend", "--deadline", "365d", "--linger", "50us", "file")["options"]["deadline"], "365d")
