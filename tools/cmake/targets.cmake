@@ -66,9 +66,14 @@ function(ddf_use_packages target)
   target_compile_definitions(${target} PRIVATE XXH_INLINE_ALL=)
 endfunction()
 
+# How asio is configured, in every translation unit alike. It asks libstdc++ for aligned_alloc before it has included any
+# of its headers, so that the answer would depend on what was included first, and memory of one file's malloc would
+# reach another's delete.
+set(DDF_ASIO_DEFINITIONS ASIO_STANDALONE ASIO_NO_DEPRECATED ASIO_HAS_STD_ALIGNED_ALLOC=1)
+
 function(ddf_use_asio target)
   target_include_directories(${target} SYSTEM PRIVATE ${DDF_ASIO_INCLUDE_DIR})
-  target_compile_definitions(${target} PRIVATE ASIO_STANDALONE ASIO_NO_DEPRECATED)
+  target_compile_definitions(${target} PRIVATE ${DDF_ASIO_DEFINITIONS})
 endfunction()
 
 # ddf_add_layer(<target> <folder> [USES <target>...] [ASIO]): the sources of one folder as an OBJECT library.
@@ -133,5 +138,5 @@ function(ddf_add_library target)
   add_library(${target}_internals INTERFACE)
   target_link_libraries(${target}_internals INTERFACE ${target} ddf_common tl::expected fmt::fmt-header-only Threads::Threads)
   target_include_directories(${target}_internals SYSTEM INTERFACE ${DDF_XXHASH_INCLUDE_DIR} ${DDF_ASIO_INCLUDE_DIR})
-  target_compile_definitions(${target}_internals INTERFACE XXH_INLINE_ALL= ASIO_STANDALONE ASIO_NO_DEPRECATED)
+  target_compile_definitions(${target}_internals INTERFACE XXH_INLINE_ALL= ${DDF_ASIO_DEFINITIONS})
 endfunction()
