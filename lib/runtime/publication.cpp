@@ -87,14 +87,14 @@ void publication::begin(std::function<void()> on_end) {
   drive();
 }
 
-void publication::handle_datagram(std::uint32_t rail, const datagram& d) {
+void publication::handle_datagram(const path& from, std::span<const std::byte> bytes) {
   if (ended_) return;
-  if (!local_receivers_ && is_local(shell_.all_interfaces, d.from) && !shell_.rails[rail].interface.loopback) {
+  if (!local_receivers_ && is_local(shell_.all_interfaces, from.peer) && !shell_.rails[from.rail].interface.loopback) {
     local_receivers_ = true;   // receivers on this host hear us only when packets loop back
     for (sender_rail_socket& r : shell_.rails)
       if (r.socket) r.socket->set_multicast_loop(true);
   }
-  engine_->handle_datagram(now(), {d.from, rail}, d.bytes);
+  engine_->handle_datagram(now(), from, bytes);
 }
 
 // --- actions --------------------------------------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ class publication final : public ticket, public std::enable_shared_from_this<pub
 
   // From the loop's thread.
   void begin(std::function<void()> on_end);
-  void handle_datagram(std::uint32_t rail, const datagram& d);
+  void handle_datagram(const path& from, std::span<const std::byte> bytes);
   void after_receive() { drive(); }
 
  private:

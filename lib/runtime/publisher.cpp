@@ -181,7 +181,7 @@ class publisher_impl final : public publisher {
     if (!r.descriptor) return;
     r.descriptor->async_wait(asio::posix::stream_descriptor::wait_read, [this, index, socket = r.socket.get()](const asio::error_code& e) {
       if (e || shell_.rails[index].socket.get() != socket) return;
-      receive(*socket, [index](const datagram&) { return index; });
+      receive(*socket, [index](const datagrams&) { return index; });
       if (shell_.rails[index].socket.get() == socket) listen(index);
     });
   }
@@ -190,7 +190,7 @@ class publisher_impl final : public publisher {
     if (!query_) return;
     query_descriptor_->async_wait(asio::posix::stream_descriptor::wait_read, [this](const asio::error_code& e) {
       if (e) return;
-      receive(*query_, [this](const datagram& d) {
+      receive(*query_, [this](const datagrams& d) {
         for (std::size_t i = 0; i < shell_.rails.size(); ++i)
           if (shell_.rails[i].interface.index == d.interface) return i;
         return std::size_t(0);
@@ -202,11 +202,12 @@ class publisher_impl final : public publisher {
   template <class RailOf>
   void receive(udp_socket& socket, RailOf rail_of) {
     for (int round = 0; round < 4; ++round) {
-      const std::size_t n = socket.receive(
-          [&](const datagram& d) {
-            if (!queue_.empty()) queue_.front()->handle_datagram(static_cast<std::uint32_t>(rail_of(d)), d);
-          },
-          [] {});
+      const std::size_t n = socket.receive([&](const datagrams& d) {
+        const path from{d.from, static_cast<std::uint32_t>(rail_of(d))};
+        d.each([&](std::span<const std::byte> one) {
+          if (!queue_.empty()) queue_.front()->handle_datagram(from, one);
+        });
+      });
       if (n == 0) break;
     }
     if (!queue_.empty()) {

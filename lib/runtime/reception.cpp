@@ -74,7 +74,7 @@ void reception::stop(error reason) {
 
 void reception::drain(time_point t) {
   while (!ended_) {
-    for (const place_segment& p : engine_.placements()) place(p);
+    for (const place_segments& p : engine_.placements()) place(p);
     engine_.placements_taken();
     auto a = engine_.poll_action(t);
     if (!a) break;
@@ -90,7 +90,7 @@ void reception::arm() {
 }
 
 void reception::perform(time_point t, receiver_action& a) {
-  if (auto* p = std::get_if<place_segment>(&a)) {
+  if (auto* p = std::get_if<place_segments>(&a)) {
     place(*p);
   } else if (auto* m = std::get_if<send_message>(&a)) {
     shell_.send(*m);
@@ -136,16 +136,19 @@ void reception::open(time_point t, std::uint32_t object) {
   engine_.handle_opened(t, object, std::move(opened));
 }
 
-void reception::place(const place_segment& p) {
+void reception::place(const place_segments& p) {
   const bool follows = !gathered_.empty() && p.object == gathered_object_ && p.part == gathered_part_ && p.offset == gathered_end_;
-  if (!follows || gathered_.size() == gathered_max) flush();
+  if (!follows || gathered_.size() + p.run.count > gathered_max) flush();
   if (gathered_.empty()) {
     gathered_object_ = p.object;
     gathered_part_ = p.part;
     gathered_offset_ = gathered_end_ = p.offset;
   }
-  gathered_.push_back({const_cast<std::byte*>(p.bytes.data()), p.bytes.size()});
-  gathered_end_ += p.bytes.size();
+  for (std::uint32_t i = 0; i < p.run.count; ++i) {
+    const auto payload = p.run.payload(i);
+    gathered_.push_back({const_cast<std::byte*>(payload.data()), payload.size()});
+  }
+  gathered_end_ += p.run.count * p.run.payload_bytes();
 }
 
 void reception::flush() {

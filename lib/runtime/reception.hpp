@@ -36,6 +36,7 @@ class reception : public std::enable_shared_from_this<reception> {
 
   void begin(std::function<void(reception&)> on_end);
   void handle_datagram(time_point t, path from, bool to_group, std::span<const std::byte> bytes) { engine_.handle_datagram(t, from, to_group, bytes); }
+  void handle_run(time_point t, path from, bool to_group, const data_run& run) { engine_.handle_run(t, from, to_group, run); }
   void drain(time_point t);    // after each run of datagrams: perform what the engine asks for
   void flush();                // before the datagrams' memory is used again; drain once more after it
   void arm();                  // when all is drained: set the timer
@@ -57,7 +58,7 @@ class reception : public std::enable_shared_from_this<reception> {
 
   void perform(time_point t, receiver_action& a);
   void open(time_point t, std::uint32_t object);
-  void place(const place_segment& p);
+  void place(const place_segments& p);
   void digest_of_block(time_point t, std::uint64_t block);
   void commit(std::uint32_t object);
   void checkpoint(time_point t);

@@ -157,7 +157,10 @@ class subscriber_impl final : public subscriber {
       if (e || ending_) return;
       for (int round = 0; round < 64 && !ending_; ++round) {
         receive_time_ = now();
-        const std::size_t n = socket.receive([&](const datagram& d) { handle(d, to_group); }, [&] { drain(); });
+        const std::size_t n = socket.receive([&](const datagrams& d) {
+          handle(d, to_group);
+          drain();
+        });
         if (n == 0) break;
         for (const auto& r : active_) r->flush();
         drain();
@@ -182,31 +185,45 @@ class subscriber_impl final : public subscriber {
     return 0;
   }
 
-  void handle(const datagram& d, bool to_group) {
+  void handle(const datagrams& d, bool to_group) {
     const path from{d.from, rail_of(d.interface)};
-    if (const auto h = parse_data_header(d.bytes)) {
-      for (const auto& r : active_)
-        if (static_cast<std::uint32_t>(r->engine().session().value) == h->session_tag)   // the engine knows the sender's addresses
-          return r->handle_datagram(receive_time_, from, to_group, d.bytes);
-      ++dropped_["foreign"];
-      return;
+    for (std::size_t at = 0; at < d.bytes.size();) {
+      const auto rest = d.bytes.subspan(at);
+      if (const auto run = take_run(rest, d.datagram_bytes)) {
+        handle(from, to_group, *run);
+        at += run->count * run->packet_bytes;
+      } else {
+        const auto one = rest.first(std::min(d.datagram_bytes, rest.size()));
+        handle(from, to_group, one);
+        at += one.size();
+      }
     }
-    const auto session = peek_session(d.bytes);
-    if (!session || !type_of(d.bytes)) {
+  }
+
+  void handle(const path& from, bool to_group, const data_run& run) {
+    for (const auto& r : active_)
+      if (static_cast<std::uint32_t>(r->engine().session().value) == run.head.session_tag)   // the engine knows the sender's addresses
+        return r->handle_run(receive_time_, from, to_group, run);
+    dropped_["foreign"] += run.count;
+  }
+
+  void handle(const path& from, bool to_group, std::span<const std::byte> bytes) {
+    const auto session = peek_session(bytes);
+    if (!session || !type_of(bytes)) {
       ++dropped_["foreign"];
       return;
     }
     for (const auto& r : active_)
-      if (r->engine().session() == *session) return r->handle_datagram(receive_time_, from, to_group, d.bytes);
-    if (*type_of(d.bytes) != packet_type::announce || std::ranges::find(ended_, *session) != ended_.end()) {
-      ++dropped_[*type_of(d.bytes) == packet_type::query ? "query" : "other_session"];
+      if (r->engine().session() == *session) return r->handle_datagram(receive_time_, from, to_group, bytes);
+    if (*type_of(bytes) != packet_type::announce || std::ranges::find(ended_, *session) != ended_.end()) {
+      ++dropped_[*type_of(bytes) == packet_type::query ? "query" : "other_session"];
       return;
     }
-    if (!parse_message(d.bytes)) {
+    if (!parse_message(bytes)) {
       ++dropped_["malformed"];
       return;
     }
-    begin(*session, from, to_group, d.bytes);
+    begin(*session, from, to_group, bytes);
   }
 
   void begin(session_id session, path from, bool to_group, std::span<const std::byte> bytes) {

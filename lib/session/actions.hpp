@@ -10,7 +10,7 @@
 #include "lib/model/endpoint.hpp"
 #include "lib/model/ids.hpp"
 #include "lib/model/time.hpp"
-#include "lib/wire/data_header.hpp"
+#include "lib/wire/data_run.hpp"
 
 namespace ddf {
 
@@ -72,10 +72,10 @@ struct open_object {   // make room for it; answer with handle_opened()
   std::uint32_t object = 0;
 };
 
-struct place_segment {   // write these bytes to where they belong; they live as long as the datagram
+struct place_segments {   // write these payloads, one after the other, to where they belong; they live as long as the datagrams
   std::uint32_t object = 0, part = 0;
-  std::uint64_t offset = 0;
-  std::span<const std::byte> bytes;
+  std::uint64_t offset = 0;   // of the first
+  data_run run;
 };
 
 struct digest_block {   // read this block back and answer with handle_block_digest()
@@ -96,7 +96,7 @@ struct receiver_finished {
   error outcome;
 };
 
-using receiver_action = std::variant<send_message, open_object, place_segment, digest_block, commit_object, discard_object,
+using receiver_action = std::variant<send_message, open_object, place_segments, digest_block, commit_object, discard_object,
                                      rejoin_group, note, receiver_finished>;
 
 }  // namespace ddf

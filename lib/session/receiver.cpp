@@ -31,12 +31,8 @@ receiver::receiver(receiver_options options, session_id session, path sender, pr
 bool receiver::is_sender(const endpoint& e) const { return e == sender_.peer || std::ranges::find(other_addresses_, e) != other_addresses_.end(); }
 
 void receiver::handle_datagram(time_point now, path from, bool to_group, std::span<const std::byte> datagram) {
+  if (const auto run = take_run(datagram, datagram.size())) return handle_run(now, from, to_group, *run);
   if (finished_) return drop("after_end");
-  if (const auto h = parse_data_header(datagram)) {
-    if (h->session_tag != static_cast<std::uint32_t>(session_.value) || !is_sender(from.peer)) return drop("other_session");
-    if (h->flags & data_header::authenticated) return drop("authenticated");
-    return on_data(now, from, to_group, *h, datagram.subspan(data_header::wire_size));
-  }
   const auto m = parse_message(datagram);
   if (!m) return drop("malformed");
   const auto session = peek_session(datagram);
@@ -255,17 +251,21 @@ void receiver::on(time_point now, const close_session& c) {
   finish(now, {code, 0, "the sender ended the session before everything was here (" + why + "); what arrived is kept for a resume"});
 }
 
-void receiver::on_data(time_point now, const path& from, bool to_group, const data_header& h, std::span<const std::byte> payload) {
+void receiver::handle_run(time_point now, path from, bool to_group, const data_run& run) {
+  const data_header& h = run.head;
+  if (finished_) return drop("after_end", run.count);
+  if (h.session_tag != static_cast<std::uint32_t>(session_.value) || !is_sender(from.peer)) return drop("other_session", run.count);
+  if (h.flags & data_header::authenticated) return drop("authenticated", run.count);
   heard_at_ = data_at_ = now;
   if (to_group) {
     group_heard_at_ = now;
-    datagram_bytes_ = static_cast<std::uint16_t>(std::max<std::size_t>(datagram_bytes_, payload.size() + data_header::wire_size));
+    datagram_bytes_ = static_cast<std::uint16_t>(std::max<std::size_t>(datagram_bytes_, run.packet_bytes));
     if (times_.first_data == never) times_.first_data = now;
     if (!sequence_known_) sequence_known_ = true, sequence_ = sequence_at_first_ = h.sequence;
     const std::uint64_t sequence = unwrap(h.sequence, sequence_);
-    sequence_ = std::max(sequence_, sequence + 1);
+    sequence_ = std::max(sequence_, sequence + run.count);
     if (from.peer != counted_from_ && now - counted_at_ > 100ms) counted_from_ = from.peer;
-    if (from.peer == counted_from_) ++received_, counted_at_ = now;
+    if (from.peer == counted_from_) received_ += run.count, counted_at_ = now;
     tail_interval_ = 2ms;
     if ((h.flags & data_header::confirm) && in_rate_loop_) status_pending_ = confirm_pending_ = true;
   }
@@ -275,68 +275,89 @@ void receiver::on_data(time_point now, const path& from, bool to_group, const da
       send(query{options_.id}, control_bytes_max);
       layout_ask_due_ = now + std::max<duration>(4 * grtt_, 2ms);
     }
-    return drop("before_catalogue");
+    return drop("before_catalogue", run.count);
   }
-  if (h.segment >= layout_.segments()) return drop("inconsistent");
+  for (std::uint32_t taken = 0; taken < run.count && !finished_;) {   // block by block
+    const std::uint64_t first = h.segment + taken;
+    if (first >= layout_.segments()) return drop("inconsistent", run.count - taken);
+    const std::uint64_t left = layout_.block(layout_.block_of_segment(first)).last_segment - first;
+    const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(run.count - taken, left));
+    on_segments(now, to_group, run.part(taken, n));
+    taken += n;
+  }
+}
+
+void receiver::on_segments(time_point now, bool to_group, const data_run& run) {
+  const data_header& h = run.head;
+  const range arrived{h.segment, h.segment + run.count};
+  if (run.count > 1 && (have_.intersects(arrived.first, arrived.last) || run.payload_bytes() != layout_.segment(arrived.last - 1).bytes)) {
+    // Some are here already, or do not fit: one by one.
+    for (std::uint32_t i = 0; i < run.count && !finished_; ++i) on_segments(now, to_group, run.part(i, 1));
+    return;
+  }
   const segment_extent e = layout_.segment(h.segment);
-  if (payload.size() != e.bytes) return drop("inconsistent");
+  if (run.payload_bytes() != e.bytes) return drop("inconsistent", run.count);
   if (to_group && !(h.flags & data_header::repair)) {
     // The first pass goes upwards: what it jumped over is lost, or late.
     if (h.segment >= horizon_) {
       const bool gap = h.segment > horizon_;
       if (gap) raise_horizon(now, h.segment);
-      horizon_ = h.segment + 1;
+      horizon_ = arrived.last;
     }
   }
-  if ((h.flags & data_header::unicast) && !to_group) unicast_sequence_ = std::max(unicast_sequence_, unwrap(h.sequence, unicast_sequence_) + 1);
-  if (!have_.insert(h.segment, h.segment + 1)) {
+  if ((h.flags & data_header::unicast) && !to_group) unicast_sequence_ = std::max(unicast_sequence_, unwrap(h.sequence, unicast_sequence_) + run.count);
+  if (have_.insert(arrived.first, arrived.last) == 0) {
     ++counters_.duplicates;
-    if (!requested_.empty()) requested_.erase(h.segment, h.segment + 1);
+    if (!requested_.empty()) requested_.erase(arrived.first, arrived.last);
     return;
   }
-  ++counters_.segments;
-  counters_.bytes += payload.size();
+  counters_.segments += run.count;
+  counters_.bytes += run.count * run.payload_bytes();
   times_.last_data = now;
   unanswered_since_ = never;
   if (h.flags & data_header::repair) {
-    ++counters_.repaired_segments;
-    counters_.repaired_bytes += payload.size();
-    if (!to_group) counters_.unicast_bytes += payload.size();
-    measure_response(now, h.segment);
+    counters_.repaired_segments += run.count;
+    counters_.repaired_bytes += run.count * run.payload_bytes();
+    if (!to_group) counters_.unicast_bytes += run.count * run.payload_bytes();
+    measure_response(now, arrived);
   }
   if ((h.flags & data_header::drained) && !requests_.empty() && at_tail()) repairs_drained(now);
   if (!requested_.empty()) {
-    const std::uint64_t answers = requested_.erase(h.segment, h.segment + 1);
+    const std::uint64_t answers = requested_.erase(arrived.first, arrived.last);
     if (answers != 0) answered_at_ = now;
     judge_answers(answers, 0);
     // Far behind: keep the pipe full instead of asking window by window.
     if (requested_.count() < ask_limit() / 2) arm_nack(now);
   }
-  segment_arrived(now, h.segment, e, payload);
+  segments_arrived(now, run, e);
 }
 
 // --- blocks and objects ---------------------------------------------------------------------------------------------------
 
-void receiver::segment_arrived(time_point now, std::uint64_t segment, const segment_extent& e, std::span<const std::byte> payload) {
-  object_state& s = states_[e.object];
+void receiver::segments_arrived(time_point now, const data_run& run, const segment_extent& first) {
+  object_state& s = states_[first.object];
   DDF_ASSERT(s.wanted && !s.failed && !s.done);
   if (s.started == never) s.started = now;
-  if (e.table) {
-    std::ranges::copy(payload, s.table.begin() + static_cast<std::ptrdiff_t>(e.offset));
-    if (--remaining_[e.block] == 0) table_arrived(now, e.object);
+  const std::uint64_t segment = run.head.segment;
+  if (first.table) {
+    for (std::uint32_t i = 0; i < run.count; ++i)
+      std::ranges::copy(run.payload(i), s.table.begin() + static_cast<std::ptrdiff_t>(first.offset + i * run.payload_bytes()));
+    if ((remaining_[first.block] -= run.count) == 0) table_arrived(now, first.object);
     return;
   }
-  placements_.push_back(place_segment{e.object, e.part, e.offset, payload});
-  if (segment == stream_next_ && e.block == stream_block_) {
-    stream_.update(payload);
-    ++stream_next_;
-  } else if (blocks_[e.block] == block_state::pending && segment == layout_.block(e.block).first_segment && (stream_next_ == ~std::uint64_t(0) || segment > stream_next_ || remaining_[stream_block_] == 0)) {
+  placements_.push_back(place_segments{first.object, first.part, first.offset, run});
+  const bool follows = segment == stream_next_ && first.block == stream_block_;
+  if (!follows && blocks_[first.block] == block_state::pending && segment == layout_.block(first.block).first_segment &&
+      (stream_next_ == ~std::uint64_t(0) || segment > stream_next_ || remaining_[stream_block_] == 0)) {
     stream_.reset();
-    stream_.update(payload);
-    stream_block_ = e.block;
-    stream_next_ = segment + 1;
+    stream_block_ = first.block;
+    stream_next_ = segment;
   }
-  if (--remaining_[e.block] == 0) block_whole(now, e.block);
+  if (segment == stream_next_ && first.block == stream_block_) {
+    for (std::uint32_t i = 0; i < run.count; ++i) stream_.update(run.payload(i));
+    stream_next_ += run.count;
+  }
+  if ((remaining_[first.block] -= run.count) == 0) block_whole(now, first.block);
 }
 
 void receiver::block_whole(time_point now, std::uint64_t block) {
@@ -591,10 +612,10 @@ duration receiver::rto() const {
 }
 
 // Of what was asked for once only: an answer to the first of two questions looks quick to the second (Karn).
-void receiver::measure_response(time_point now, std::uint64_t segment) {
+void receiver::measure_response(time_point now, const range& arrived) {
   for (std::size_t i = 0; i < std::min<std::size_t>(requests_.size(), 16); ++i) {
     const request& r = requests_[i];
-    if (r.segments.first != segment || !r.first_time) continue;
+    if (r.segments.first < arrived.first || r.segments.first >= arrived.last || !r.first_time) continue;
     const duration sample = now - r.sent;
     if (response_ == duration(0) || !at_tail()) response_ = sample;
     else response_ = sample < response_ ? (response_ + 3 * sample) / 4 : (3 * response_ + sample) / 4;   // the first pass made it long

@@ -43,6 +43,8 @@ class receiver {
 
   /// `to_group`: it came to the group's address, not to ours.
   void handle_datagram(time_point now, path from, bool to_group, std::span<const std::byte> datagram);
+  /// What take_run() finds in datagrams that arrived as one: the same as each of them alone, for less.
+  void handle_run(time_point now, path from, bool to_group, const data_run& run);
   void handle_opened(time_point now, std::uint32_t object, result<opened_object> r);
   void handle_block_digest(time_point now, std::uint64_t block, result<digest> d);
   void handle_store_error(time_point now, std::uint32_t object, error e);   // a write failed
@@ -53,7 +55,7 @@ class receiver {
   std::optional<receiver_action> poll_action(time_point now);
   /// The placements that poll_action() would give next, all at once: for a shell that has a packet's time to count. They come
   /// before every other action.
-  std::span<const place_segment> placements() const { return std::span(placements_).subspan(placements_next_); }
+  std::span<const place_segments> placements() const { return std::span(placements_).subspan(placements_next_); }
   void placements_taken() { placements_.clear(), placements_next_ = 0; }
   time_point next_timeout() const;
 
@@ -104,14 +106,14 @@ class receiver {
   void on(time_point now, const repair_notice& m);
   void on(time_point now, const farewell& m);
   void on(time_point now, const close_session& m);
-  void on_data(time_point now, const path& from, bool to_group, const data_header& h, std::span<const std::byte> payload);
-  void drop(const char* reason) { ++counters_.dropped[reason]; }
+  void on_segments(time_point now, bool to_group, const data_run& run);
+  void drop(const char* reason, std::uint64_t packets = 1) { counters_.dropped[reason] += packets; }
   bool is_sender(const endpoint& e) const;
 
   void take_catalogue(time_point now, std::span<const std::byte> bytes);
   void ready_if_opened(time_point now);
   void take_layout(time_point now);
-  void segment_arrived(time_point now, std::uint64_t segment, const segment_extent& e, std::span<const std::byte> payload);
+  void segments_arrived(time_point now, const data_run& run, const segment_extent& first);
   void block_whole(time_point now, std::uint64_t block);
   void block_digested(time_point now, std::uint64_t block, const digest& d);
   void block_bad(time_point now, std::uint64_t block);
@@ -130,7 +132,7 @@ class receiver {
   void expire_requests(time_point now);
   void judge_answers(std::uint64_t arrived, std::uint64_t missing);
   void repairs_drained(time_point now);
-  void measure_response(time_point now, std::uint64_t segment);
+  void measure_response(time_point now, const range& arrived);
   bool at_tail() const { return have_layout_ && horizon_ >= layout_.segments(); }   // everything was sent once
   void become_deaf(time_point now, std::string why);
   bool datagram_known() const;
@@ -222,7 +224,7 @@ class receiver {
   bool leaving_ = false, all_done_ = false, finished_ = false;
   error outcome_;
 
-  std::vector<place_segment> placements_;
+  std::vector<place_segments> placements_;
   std::size_t placements_next_ = 0;
   std::vector<receiver_action> out_;        // drained by the shell after each batch; keeps its memory
   std::size_t out_next_ = 0;

@@ -229,11 +229,12 @@ class run {
         FUZZ_CHECK(o->object < w.c.size() && !asked[o->object]);
         asked[o->object] = true;
         work.push_back({job::open, o->object, {}});
-      } else if (const auto* p = std::get_if<place_segment>(&*a)) {
+      } else if (const auto* p = std::get_if<place_segments>(&*a)) {
         FUZZ_CHECK(opened[p->object] && !committed[p->object]);
         auto& file = disk[p->object].at(p->part);
-        FUZZ_CHECK(p->offset <= file.size() && p->bytes.size() <= file.size() - p->offset);
-        std::ranges::copy(p->bytes, file.begin() + static_cast<std::ptrdiff_t>(p->offset));
+        const std::size_t bytes = p->run.count * p->run.payload_bytes();
+        FUZZ_CHECK(p->offset <= file.size() && bytes <= file.size() - p->offset);
+        for (std::uint32_t i = 0; i < p->run.count; ++i) std::ranges::copy(p->run.payload(i), file.begin() + static_cast<std::ptrdiff_t>(p->offset + i * p->run.payload_bytes()));
       } else if (const auto* d = std::get_if<digest_block>(&*a)) {   // read now, answered later
         const block_extent e = w.l.block(d->block);
         FUZZ_CHECK(!e.table && opened[e.object]);

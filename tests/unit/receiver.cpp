@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(an_object_that_arrives_whole_is_committed_once) {
   std::vector<receiver_action> seen;
   for (std::uint64_t s = 0; s < f.l.segments(); ++s)
     for (auto& a : r.data(s, f.segment(s))) seen.push_back(std::move(a));
-  BOOST_TEST(all<place_segment>(seen).size() == f.l.object(0).table_segment);
+  BOOST_TEST(all<place_segments>(seen).size() == f.l.object(0).table_segment);
   BOOST_TEST(all<commit_object>(seen).size() == 1u);
   r.engine.handle_committed(r.now, 0, {});
   r.drain();
@@ -98,12 +98,12 @@ BOOST_AUTO_TEST_CASE(data_that_does_not_fit_the_layout_is_dropped) {
   r.data(0, f.segment(0));
   BOOST_TEST(r.engine.count().dropped.at("before_catalogue") == 1u);
   r.join(f.c);
-  BOOST_TEST(all<place_segment>(r.data(f.l.segments(), f.segment(0))).empty());
-  BOOST_TEST(all<place_segment>(r.data((std::uint64_t(1) << 48) - 1, f.segment(0))).empty());
-  BOOST_TEST(all<place_segment>(r.data(0, f.segment(0).first(1455))).empty());
-  BOOST_TEST(all<place_segment>(r.data(f.l.segments() - 1, f.segment(0))).empty());
+  BOOST_TEST(all<place_segments>(r.data(f.l.segments(), f.segment(0))).empty());
+  BOOST_TEST(all<place_segments>(r.data((std::uint64_t(1) << 48) - 1, f.segment(0))).empty());
+  BOOST_TEST(all<place_segments>(r.data(0, f.segment(0).first(1455))).empty());
+  BOOST_TEST(all<place_segments>(r.data(f.l.segments() - 1, f.segment(0))).empty());
   BOOST_TEST(r.engine.count().dropped.at("inconsistent") == 4u);
-  BOOST_TEST(all<place_segment>(r.data(0, f.segment(0), data_header::authenticated)).empty());
+  BOOST_TEST(all<place_segments>(r.data(0, f.segment(0), data_header::authenticated)).empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_session_larger_than_the_room_is_refused_before_memory_is_taken) {

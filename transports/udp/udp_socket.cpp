@@ -338,7 +338,7 @@ std::size_t udp_socket::send_batch(const endpoint& to, unsigned interface, std::
 
 // --- receiving ------------------------------------------------------------------------------------------------------------
 
-std::size_t udp_socket::receive(const std::function<void(const datagram&)>& handler, const std::function<void()>& after) {
+std::size_t udp_socket::receive(const std::function<void(const datagrams&)>& handler) {
   receive_buffers& b = *buffers_;
   for (std::size_t i = 0; i < b.wanted; ++i) {
     b.vectors[i] = {b.memory + i * gro_bytes, gro_bytes};
@@ -361,14 +361,15 @@ std::size_t udp_socket::receive(const std::function<void(const datagram&)>& hand
   for (int i = 0; i < n; ++i) {
     const auto k = static_cast<std::size_t>(i);
     msghdr& m = b.messages[k].msg_hdr;
-    std::size_t bytes = b.messages[k].msg_len, piece = bytes;
-    datagram d;
+    const std::size_t bytes = b.messages[k].msg_len;
+    datagrams d;
+    d.datagram_bytes = std::max<std::size_t>(bytes, 1);
     d.from = from_sockaddr(b.from[k]);
     for (cmsghdr* c = CMSG_FIRSTHDR(&m); c != nullptr; c = CMSG_NXTHDR(&m, c)) {
       if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO) {
         int size = 0;
         std::memcpy(&size, CMSG_DATA(c), sizeof size);
-        if (size > 0) piece = static_cast<std::size_t>(size);
+        if (size > 0) d.datagram_bytes = static_cast<std::size_t>(size);
       } else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
         in_pktinfo info{};
         std::memcpy(&info, CMSG_DATA(c), sizeof info);
@@ -384,17 +385,10 @@ std::size_t udp_socket::receive(const std::function<void(const datagram&)>& hand
       }
     }
     if (m.msg_flags & MSG_TRUNC) continue;   // larger than anything we send
-    const std::byte* at = b.memory + k * gro_bytes;
-    super = super || piece < bytes;
-    while (bytes > 0) {
-      const std::size_t size = std::min(piece, bytes);
-      d.bytes = {at, size};
-      handler(d);
-      ++handed;
-      at += size;
-      bytes -= size;
-    }
-    after();
+    d.bytes = {b.memory + k * gro_bytes, bytes};
+    super = super || d.datagram_bytes < bytes;
+    ++handed;
+    handler(d);
   }
   b.wanted = super ? messages_gro : messages_max;
   return handed;

@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -15,10 +16,16 @@ struct mmsghdr;
 
 namespace ddf {
 
-struct datagram {   // one that arrived; the bytes live until the next receive()
+struct datagrams {   // what arrived as one (GRO): one datagram or several from one sender; the bytes live until the next receive()
   endpoint from;
-  unsigned interface = 0;   // index of the interface it came in by; 0 unknown
+  unsigned interface = 0;          // index of the interface they came in by; 0 unknown
   std::span<const std::byte> bytes;
+  std::size_t datagram_bytes = 0;  // of each, the last perhaps fewer
+
+  template <class Handler>
+  void each(Handler handle) const {
+    for (std::size_t at = 0; at < bytes.size(); at += datagram_bytes) handle(bytes.subspan(at, std::min(datagram_bytes, bytes.size() - at)));
+  }
 };
 
 class udp_socket {
@@ -60,10 +67,9 @@ class udp_socket {
   /// Output: how many were taken by the kernel, from the first on; `outcome` tells why not all.
   std::size_t send_batch(const endpoint& to, unsigned interface, std::span<const iovec> headers, std::span<const iovec> payloads, sent& outcome, int* error = nullptr);
 
-  /// Takes what is there, up to a bounded batch, without blocking, and hands every datagram to `handler`; super-packets are
-  /// taken apart. `after` is called after each super-packet or datagram run. Output: datagrams handed over; 0: nothing was there.
-  /// Transient errors (ICMP answers, interrupts) are counted and passed over.
-  std::size_t receive(const std::function<void(const datagram&)>& handler, const std::function<void()>& after);
+  /// Takes what is there, up to a bounded batch, without blocking, and hands each packet, or super-packet, to `handler`.
+  /// Output: how many were handed over; 0: nothing was there. Transient errors (ICMP answers, interrupts) are counted and passed over.
+  std::size_t receive(const std::function<void(const datagrams&)>& handler);
 
  private:
   udp_socket() = default;
