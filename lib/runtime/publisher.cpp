@@ -52,6 +52,7 @@ class publisher_impl final : public publisher {
     auto query = udp_socket::open_group(shell_.plan.query, o);
     if (query) {
       query_ = std::move(*query);
+      query_->tell_interface();
       for (const sender_rail_socket& r : shell_.rails) (void)query_->join(r.interface.index);
       query_descriptor_ = std::make_unique<asio::posix::stream_descriptor>(io_, ::dup(query_->fd()));
     } else {

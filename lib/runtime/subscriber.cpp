@@ -68,6 +68,7 @@ class subscriber_impl final : public subscriber {
           }
         }
         if (joined == 0) return tl::unexpected(first);
+        if (plan_.interfaces.rails.size() > 1) group_->tell_interface();
       }
     }
     endpoint any;
@@ -75,6 +76,7 @@ class subscriber_impl final : public subscriber {
     auto unicast = udp_socket::open_unicast(any, plan_.interfaces.rails.front().index, so);
     if (!unicast) return tl::unexpected(unicast.error());
     unicast_ = std::move(*unicast);
+    if (plan_.interfaces.rails.size() > 1) unicast_->tell_interface();
     const std::uint32_t granted = group_ ? group_->receive_buffer() : unicast_->receive_buffer();
     if (granted < receive_buffer_least)
       shell_.log(log_level::warning, "the receive buffer is " + std::to_string(granted) + " bytes: enough for a slow start only, the sender will hold back. Raise it: sysctl -w net.core.rmem_max=33554432");
@@ -354,6 +356,8 @@ class subscriber_impl final : public subscriber {
       if (known != plan_.interfaces.rails.end()) *known = n;
       else if (plan_.interfaces.rails.size() < 16) plan_.interfaces.rails.push_back(n);
       else continue;
+      if (group_) group_->tell_interface();
+      unicast_->tell_interface();
       if (group_) (void)group_->join(n.index, plan_.source ? &*plan_.source : nullptr);
       shell_.log(log_level::info, "joined on " + n.name + ", which is new");
     }

@@ -1,9 +1,7 @@
 #include "transports/udp/udp_socket.hpp"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,6 +9,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+
+#include "transports/udp/socket_address.hpp"
 
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
@@ -24,41 +24,6 @@
 
 namespace ddf {
 
-// --- addresses ------------------------------------------------------------------------------------------------------------
-
-static socklen_t to_sockaddr(const endpoint& e, sockaddr_storage& out) {
-  out = {};
-  if (e.v6) {
-    auto& a = reinterpret_cast<sockaddr_in6&>(out);
-    a.sin6_family = AF_INET6;
-    a.sin6_port = htons(e.port);
-    a.sin6_scope_id = e.scope;
-    std::memcpy(&a.sin6_addr, e.address.data(), 16);
-    return sizeof a;
-  }
-  auto& a = reinterpret_cast<sockaddr_in&>(out);
-  a.sin_family = AF_INET;
-  a.sin_port = htons(e.port);
-  std::memcpy(&a.sin_addr, e.address.data(), 4);
-  return sizeof a;
-}
-
-static endpoint from_sockaddr(const sockaddr_storage& s) {
-  endpoint e;
-  if (s.ss_family == AF_INET6) {
-    const auto& a = reinterpret_cast<const sockaddr_in6&>(s);
-    e.v6 = true;
-    e.port = ntohs(a.sin6_port);
-    e.scope = a.sin6_scope_id;
-    std::memcpy(e.address.data(), &a.sin6_addr, 16);
-  } else {
-    const auto& a = reinterpret_cast<const sockaddr_in&>(s);
-    e.port = ntohs(a.sin_port);
-    std::memcpy(e.address.data(), &a.sin_addr, 4);
-  }
-  return e;
-}
-
 template <class T>
 static bool set(int fd, int level, int option, const T& value) {
   return ::setsockopt(fd, level, option, &value, sizeof value) == 0;
@@ -66,43 +31,15 @@ static bool set(int fd, int level, int option, const T& value) {
 
 // --- opening --------------------------------------------------------------------------------------------------------------
 
-static constexpr std::size_t gro_bytes = 65536;   // a super-packet is never larger
-static constexpr std::size_t messages_max = 64;
-static constexpr std::size_t messages_gro = 8;   // super-packets of one batch: what a core's cache holds until they are written
-
-struct udp_socket::receive_buffers {
-  std::byte* memory = nullptr;
-  std::array<mmsghdr, messages_max> messages{};
-  std::array<iovec, messages_max> vectors{};
-  std::array<sockaddr_storage, messages_max> from{};
-  struct control {
-    alignas(cmsghdr) std::array<char, 128> bytes;
-  };
-  std::array<control, messages_max> controls{};
-  std::size_t wanted = messages_gro;
-
-  receive_buffers() {
-    void* m = ::mmap(nullptr, messages_max * gro_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (m != MAP_FAILED) memory = static_cast<std::byte*>(m);   // pages come when first touched
-  }
-  ~receive_buffers() {
-    if (memory != nullptr) ::munmap(memory, messages_max * gro_bytes);
-  }
-  receive_buffers(const receive_buffers&) = delete;
-  receive_buffers& operator=(const receive_buffers&) = delete;
-};
-
 static void set_common(int fd, bool v6, const udp_socket::options& o) {
   if (v6) {
     set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
     set(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, o.ttl == 0 ? 1 : o.ttl);
     set(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, o.ttl);
-    set(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
     set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);   // never fragment: what is too large is noticed
   } else {
     set(fd, IPPROTO_IP, IP_TTL, o.ttl == 0 ? 1 : o.ttl);
     set(fd, IPPROTO_IP, IP_MULTICAST_TTL, o.ttl);
-    set(fd, IPPROTO_IP, IP_PKTINFO, 1);
     set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
   }
   set(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
@@ -144,8 +81,7 @@ result<std::unique_ptr<udp_socket>> udp_socket::open_group(const endpoint& group
   socklen_t size = sizeof granted;
   ::getsockopt(s->fd_, SOL_SOCKET, SO_RCVBUF, &granted, &size);
   s->receive_buffer_ = static_cast<std::uint32_t>(granted);
-  s->buffers_ = std::make_unique<receive_buffers>();
-  if (s->buffers_->memory == nullptr) return fail(errc::io, "reserving receive buffers", ENOMEM);
+  if (!s->batch_.reserved()) return fail(errc::io, "reserving receive buffers", ENOMEM);
   return s;
 }
 
@@ -176,8 +112,7 @@ result<std::unique_ptr<udp_socket>> udp_socket::open_unicast(const endpoint& loc
   socklen_t size = sizeof granted;
   ::getsockopt(s->fd_, SOL_SOCKET, SO_RCVBUF, &granted, &size);
   s->receive_buffer_ = static_cast<std::uint32_t>(granted);
-  s->buffers_ = std::make_unique<receive_buffers>();
-  if (s->buffers_->memory == nullptr) return fail(errc::io, "reserving receive buffers", ENOMEM);
+  if (!s->batch_.reserved()) return fail(errc::io, "reserving receive buffers", ENOMEM);
   return s;
 }
 
@@ -211,6 +146,11 @@ void udp_socket::leave(unsigned interface, const endpoint* source) {
   const int level = group_.v6 ? IPPROTO_IPV6 : IPPROTO_IP;
   if (source != nullptr) set(fd_, level, MCAST_LEAVE_SOURCE_GROUP, source_request(group_, interface, *source));
   else set(fd_, level, MCAST_LEAVE_GROUP, plain_request(group_, interface));
+}
+
+void udp_socket::tell_interface() {
+  if (local_.v6) set(fd_, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+  else set(fd_, IPPROTO_IP, IP_PKTINFO, 1);
 }
 
 void udp_socket::set_multicast_loop(bool on) {
@@ -339,59 +279,13 @@ std::size_t udp_socket::send_batch(const endpoint& to, unsigned interface, std::
 // --- receiving ------------------------------------------------------------------------------------------------------------
 
 std::size_t udp_socket::receive(const std::function<void(const datagrams&)>& handler) {
-  receive_buffers& b = *buffers_;
-  for (std::size_t i = 0; i < b.wanted; ++i) {
-    b.vectors[i] = {b.memory + i * gro_bytes, gro_bytes};
-    msghdr& m = b.messages[i].msg_hdr;
-    m.msg_name = &b.from[i];
-    m.msg_namelen = sizeof b.from[i];
-    m.msg_iov = &b.vectors[i];
-    m.msg_iovlen = 1;
-    m.msg_control = b.controls[i].bytes.data();
-    m.msg_controllen = b.controls[i].bytes.size();
-    m.msg_flags = 0;
-  }
-  const int n = ::recvmmsg(fd_, b.messages.data(), static_cast<unsigned>(b.wanted), MSG_DONTWAIT, nullptr);
-  if (n <= 0) {
-    if (n < 0 && errno != EAGAIN) ++transient_errors_;   // an ICMP answer, an interrupt: the next call goes on
+  const int taken = batch_.take(fd_);
+  if (taken <= 0) {
+    if (taken < 0 && errno != EAGAIN) ++transient_errors_;   // an ICMP answer, an interrupt: the next call goes on
     return 0;
   }
-  std::size_t handed = 0;
-  bool super = false;
-  for (int i = 0; i < n; ++i) {
-    const auto k = static_cast<std::size_t>(i);
-    msghdr& m = b.messages[k].msg_hdr;
-    const std::size_t bytes = b.messages[k].msg_len;
-    datagrams d;
-    d.datagram_bytes = std::max<std::size_t>(bytes, 1);
-    d.from = from_sockaddr(b.from[k]);
-    for (cmsghdr* c = CMSG_FIRSTHDR(&m); c != nullptr; c = CMSG_NXTHDR(&m, c)) {
-      if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO) {
-        int size = 0;
-        std::memcpy(&size, CMSG_DATA(c), sizeof size);
-        if (size > 0) d.datagram_bytes = static_cast<std::size_t>(size);
-      } else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
-        in_pktinfo info{};
-        std::memcpy(&info, CMSG_DATA(c), sizeof info);
-        d.interface = static_cast<unsigned>(info.ipi_ifindex);
-      } else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
-        in6_pktinfo info{};
-        std::memcpy(&info, CMSG_DATA(c), sizeof info);
-        d.interface = info.ipi6_ifindex;
-      } else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_RXQ_OVFL) {
-        std::uint32_t dropped = 0;
-        std::memcpy(&dropped, CMSG_DATA(c), sizeof dropped);
-        kernel_drops_ = std::max<std::uint64_t>(kernel_drops_, dropped);
-      }
-    }
-    if (m.msg_flags & MSG_TRUNC) continue;   // larger than anything we send
-    d.bytes = {b.memory + k * gro_bytes, bytes};
-    super = super || d.datagram_bytes < bytes;
-    ++handed;
-    handler(d);
-  }
-  b.wanted = super ? messages_gro : messages_max;
-  return handed;
+  batch_.hand_over(handler);
+  return static_cast<std::size_t>(taken);
 }
 
 }  // namespace ddf

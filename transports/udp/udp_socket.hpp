@@ -2,7 +2,6 @@
 #pragma once
 #include <sys/uio.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -11,22 +10,10 @@
 #include <vector>
 #include <ddf/error.hpp>
 #include "lib/model/endpoint.hpp"
-
-struct mmsghdr;
+#include "transports/udp/datagrams.hpp"
+#include "transports/udp/receive_batch.hpp"
 
 namespace ddf {
-
-struct datagrams {   // what arrived as one (GRO): one datagram or several from one sender; the bytes live until the next receive()
-  endpoint from;
-  unsigned interface = 0;          // index of the interface they came in by; 0 unknown
-  std::span<const std::byte> bytes;
-  std::size_t datagram_bytes = 0;  // of each, the last perhaps fewer
-
-  template <class Handler>
-  void each(Handler handle) const {
-    for (std::size_t at = 0; at < bytes.size(); at += datagram_bytes) handle(bytes.subspan(at, std::min(datagram_bytes, bytes.size() - at)));
-  }
-};
 
 class udp_socket {
  public:
@@ -49,13 +36,15 @@ class udp_socket {
   /// Joins or leaves the group this socket is bound to; with a source address: only what that sender sends (SSM).
   result<void> join(unsigned interface, const endpoint* source = nullptr);
   void leave(unsigned interface, const endpoint* source = nullptr);
+  /// From now on the interface packets come in by is told. Not told by default: the kernel looks up a route for each of them.
+  void tell_interface();
   /// Whether packets to a group come back to members on this host.
   void set_multicast_loop(bool on);
 
   int fd() const { return fd_; }
   const endpoint& local() const { return local_; }
   std::uint32_t receive_buffer() const { return receive_buffer_; }   // bytes granted, as the kernel counts
-  std::uint64_t kernel_drops() const { return kernel_drops_; }       // packets this socket had no room for
+  std::uint64_t kernel_drops() const { return batch_.kernel_drops(); }       // packets this socket had no room for
   bool gso() const { return gso_; }
 
   enum class sent : std::uint8_t { all, would_block, queue_full, failed };
@@ -67,21 +56,19 @@ class udp_socket {
   /// Output: how many were taken by the kernel, from the first on; `outcome` tells why not all.
   std::size_t send_batch(const endpoint& to, unsigned interface, std::span<const iovec> headers, std::span<const iovec> payloads, sent& outcome, int* error = nullptr);
 
-  /// Takes what is there, up to a bounded batch, without blocking, and hands each packet, or super-packet, to `handler`.
-  /// Output: how many were handed over; 0: nothing was there. Transient errors (ICMP answers, interrupts) are counted and passed over.
+  /// Takes what is there, up to a bounded batch, without blocking, and hands it to `handler`, what came as one at once.
+  /// Output: how many packets there were; 0: none. Transient errors (ICMP answers, interrupts) are counted and passed over.
   std::size_t receive(const std::function<void(const datagrams&)>& handler);
 
  private:
   udp_socket() = default;
-  struct receive_buffers;
-
   int fd_ = -1;
   endpoint local_;
   endpoint group_;
   bool gso_ = true, gro_ = false;
   std::uint32_t receive_buffer_ = 0;
-  std::uint64_t kernel_drops_ = 0, transient_errors_ = 0;
-  std::unique_ptr<receive_buffers> buffers_;
+  std::uint64_t transient_errors_ = 0;
+  receive_batch batch_;
 };
 
 }  // namespace ddf
