@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "codecs/digest.hpp"
+#include "codecs/block_digest.hpp"
 #include "lib/model/object_name.hpp"
 
 namespace ddf {
@@ -95,7 +95,7 @@ void reception::perform(time_point t, receiver_action& a) {
   } else if (auto* m = std::get_if<send_message>(&a)) {
     shell_.send(*m);
   } else if (auto* d = std::get_if<digest_block>(&a)) {
-    digest_of_block(t, d->block);
+    digest_rest(t, *d);
   } else if (auto* o = std::get_if<open_object>(&a)) {
     open(t, o->object);
   } else if (auto* c = std::get_if<commit_object>(&a)) {
@@ -167,18 +167,22 @@ void reception::flush() {
   gathered_.clear();
 }
 
-void reception::digest_of_block(time_point t, std::uint64_t block) {
+void reception::digest_rest(time_point t, digest_block& d) {
   flush();
-  const block_extent e = engine_.segments().block(block);
+  const block_extent e = engine_.segments().block(d.block);
   slot& s = slots_[e.object];
   if (!s.sink || s.failed) return;
   const time_point from = now();
-  if (block_buffer_.size() < e.bytes) block_buffer_.resize(e.bytes);
-  const auto into = std::span(block_buffer_).first(e.bytes);
-  const auto ok = s.sink->read(e.part, e.offset, into);
-  result<digest> d = ok ? result<digest>(digest_of(into)) : tl::unexpected(ok.error());
+  result<void> ok;
+  for (auto m = d.leaves.missing_from(0); m.bytes != 0 && ok; m = d.leaves.missing_from(m.offset + m.bytes)) {
+    if (block_buffer_.size() < m.bytes) block_buffer_.resize(m.bytes);
+    const auto into = std::span(block_buffer_).first(m.bytes);
+    ok = s.sink->read(e.part, e.offset + m.offset, into);
+    if (ok) d.leaves.read(m, into);
+  }
+  result<digest> whole = ok ? result<digest>(d.leaves.block()) : tl::unexpected(ok.error());
   verify_seconds_ += seconds(now() - from);
-  engine_.handle_block_digest(t, block, std::move(d));
+  engine_.handle_block_digest(t, d.block, std::move(whole));
 }
 
 void reception::commit(std::uint32_t object) {

@@ -59,7 +59,7 @@ class reception : public std::enable_shared_from_this<reception> {
   void perform(time_point t, receiver_action& a);
   void open(time_point t, std::uint32_t object);
   void place(const place_segments& p);
-  void digest_of_block(time_point t, std::uint64_t block);
+  void digest_rest(time_point t, digest_block& d);
   void commit(std::uint32_t object);
   void checkpoint(time_point t);
   void end(const error& outcome);

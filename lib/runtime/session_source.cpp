@@ -66,16 +66,9 @@ result<std::span<const iovec>> session_source::payloads(const layout& l, std::sp
       used += bytes;
     }
     if (first_pass && !known_[e.object]) {
-      if (e.block != stream_block_) {
-        stream_.reset();
-        stream_block_ = e.block;
-        stream_next_ = segments[i];
-      }
-      DDF_ASSERT(stream_next_ == segments[i]);
-      stream_.update(data);
-      stream_next_ = segments[i] + n;
       const block_extent b = l.block(e.block);
-      if (stream_next_ == b.last_segment) it.digests.blocks[b.index_in_object] = stream_.finish();
+      digester_.pass(e.block, b.bytes, e.offset - b.offset, data);
+      if (segments[i] + n == b.last_segment) it.digests.blocks[b.index_in_object] = digester_.take(e.block, b.bytes).block();
     }
     for (std::size_t k = 0; k < n; ++k) {
       const std::size_t size = std::min<std::size_t>(l.segment_bytes(), data.size() - k * l.segment_bytes());
@@ -115,7 +108,7 @@ result<digest_table> session_source::compute_digests(std::size_t object, const s
         }
         data = buffer;
       }
-      t.blocks[i] = digest_of(data);
+      t.blocks[i] = block_digest(data);
     }
   };
   {

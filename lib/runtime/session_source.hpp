@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 #include <vector>
-#include "codecs/digest.hpp"
+#include "codecs/block_digest.hpp"
 #include "lib/model/layout.hpp"
 #include "lib/store/source.hpp"
 
@@ -46,8 +46,7 @@ class session_source {
   std::vector<std::vector<std::byte>> tables_;   // encoded, made when first asked for
   std::vector<std::byte> buffer_;
   std::vector<iovec> payloads_;
-  digest_stream stream_;
-  std::uint64_t stream_block_ = ~std::uint64_t(0), stream_next_ = 0;
+  block_digester digester_;
 };
 
 }  // namespace ddf

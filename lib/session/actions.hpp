@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 #include <ddf/options.hpp>
+#include "codecs/block_digest.hpp"
 #include "lib/model/endpoint.hpp"
 #include "lib/model/ids.hpp"
 #include "lib/model/time.hpp"
@@ -78,8 +79,9 @@ struct place_segments {   // write these payloads, one after the other, to where
   data_run run;
 };
 
-struct digest_block {   // read this block back and answer with handle_block_digest()
+struct digest_block {   // read what is missing of its leaves back, and answer with handle_block_digest()
   std::uint64_t block = 0;
+  leaf_digests leaves;
 };
 
 struct commit_object {   // complete and verified: make it visible, answer with handle_committed()

@@ -338,7 +338,6 @@ void receiver::segments_arrived(time_point now, const data_run& run, const segme
   object_state& s = states_[first.object];
   DDF_ASSERT(s.wanted && !s.failed && !s.done);
   if (s.started == never) s.started = now;
-  const std::uint64_t segment = run.head.segment;
   if (first.table) {
     for (std::uint32_t i = 0; i < run.count; ++i)
       std::ranges::copy(run.payload(i), s.table.begin() + static_cast<std::ptrdiff_t>(first.offset + i * run.payload_bytes()));
@@ -346,31 +345,23 @@ void receiver::segments_arrived(time_point now, const data_run& run, const segme
     return;
   }
   placements_.push_back(place_segments{first.object, first.part, first.offset, run});
-  const bool follows = segment == stream_next_ && first.block == stream_block_;
-  if (!follows && blocks_[first.block] == block_state::pending && segment == layout_.block(first.block).first_segment &&
-      (stream_next_ == ~std::uint64_t(0) || segment > stream_next_ || remaining_[stream_block_] == 0)) {
-    stream_.reset();
-    stream_block_ = first.block;
-    stream_next_ = segment;
-  }
-  if (segment == stream_next_ && first.block == stream_block_) {
-    for (std::uint32_t i = 0; i < run.count; ++i) stream_.update(run.payload(i));
-    stream_next_ += run.count;
-  }
+  const block_extent block = layout_.block(first.block);
+  for (std::uint32_t i = 0; i < run.count; ++i) digester_.pass(first.block, block.bytes, first.offset - block.offset + i * run.payload_bytes(), run.payload(i));
   if ((remaining_[first.block] -= run.count) == 0) block_whole(now, first.block);
 }
 
 void receiver::block_whole(time_point now, std::uint64_t block) {
   const block_extent e = layout_.block(block);
-  if (stream_block_ == block && stream_next_ == e.last_segment) {
-    stream_next_ = ~std::uint64_t(0);
-    block_digested(now, block, stream_.finish());
-    return;
-  }
   const object_state& s = states_[e.object];
-  const bool read_already = s.table_known && s.resumable.contains(e.index_in_object);   // for what lay there before: one answer at a time
   blocks_[block] = block_state::checking;
-  if (!read_already) out_.push_back(digest_block{block});
+  const bool read_already = s.table_known && s.resumable.contains(e.index_in_object);   // for what lay there before: one answer at a time
+  if (!read_already) digest_whole(now, block);
+}
+
+void receiver::digest_whole(time_point now, std::uint64_t block) {
+  leaf_digests leaves = digester_.take(block, layout_.block(block).bytes);
+  if (leaves.complete()) return block_digested(now, block, leaves.block());
+  out_.push_back(digest_block{block, std::move(leaves)});   // some came with a gap, or in another order
 }
 
 void receiver::handle_block_digest(time_point now, std::uint64_t block, result<digest> d) {
@@ -383,11 +374,7 @@ void receiver::handle_block_digest(time_point now, std::uint64_t block, result<d
       s.hold = false;
       arm_nack(now);
     }
-    if (blocks_[block] != block_state::checking) return;   // meanwhile all of it has come, in order, and was digested as it came
-    if (remaining_[block] == 0) {                          // or in another order: now it can be read back
-      out_.push_back(digest_block{block});
-      return;
-    }
+    if (remaining_[block] == 0) return digest_whole(now, block);   // meanwhile all of it has come
     blocks_[block] = block_state::pending;
     // Unreadable, or written to since it was read, perhaps with a damaged segment: the rest of it is fetched, and all of it checked.
     if (!d || remaining_[block] != static_cast<std::uint32_t>(e.last_segment - e.first_segment)) return;
@@ -436,7 +423,6 @@ void receiver::block_bad(time_point now, std::uint64_t block) {
   remaining_[block] = static_cast<std::uint32_t>(e.last_segment - e.first_segment);
   have_.erase(e.first_segment, e.last_segment);
   requested_.erase(e.first_segment, e.last_segment);
-  if (stream_block_ == block) stream_next_ = ~std::uint64_t(0);
   if (counters_.bad_blocks > 16 + layout_.blocks()) return fail_object(now, e.object, {errc::integrity, 0, "blocks of '" + printable(objects_[e.object].name) +
       "' keep failing their digests: the source changed while it was sent, or memory or network hardware of a host is faulty"});
   raise_horizon(now, horizon_);   // perhaps nothing more will come to do it
@@ -474,7 +460,7 @@ void receiver::table_arrived(time_point now, std::uint32_t object) {
                              remaining_[block] == static_cast<std::uint32_t>(layout_.block(block).last_segment - layout_.block(block).first_segment);
       if (untouched) {
         blocks_[block] = block_state::checking;
-        out_.push_back(digest_block{block});
+        out_.push_back(digest_block{block, leaf_digests(layout_.block(block).bytes)});
       } else {
         s.resumable.erase(row, row + 1);
       }

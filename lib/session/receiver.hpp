@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 #include <ddf/options.hpp>
-#include "codecs/digest.hpp"
+#include "codecs/block_digest.hpp"
 #include "lib/model/layout.hpp"
 #include "lib/model/prng.hpp"
 #include "lib/session/actions.hpp"
@@ -115,6 +115,7 @@ class receiver {
   void take_layout(time_point now);
   void segments_arrived(time_point now, const data_run& run, const segment_extent& first);
   void block_whole(time_point now, std::uint64_t block);
+  void digest_whole(time_point now, std::uint64_t block);
   void block_digested(time_point now, std::uint64_t block, const digest& d);
   void block_bad(time_point now, std::uint64_t block);
   void table_arrived(time_point now, std::uint32_t object);
@@ -183,8 +184,7 @@ class receiver {
   std::vector<block_state> blocks_;
   std::vector<digest> computed_;
   std::uint64_t wanted_objects_ = 0, ended_objects_ = 0;
-  digest_stream stream_;                    // over the block that arrives in order
-  std::uint64_t stream_block_ = ~std::uint64_t(0), stream_next_ = ~std::uint64_t(0);
+  block_digester digester_;                 // of what arrives in order
 
   // The group's sequence and what is missing of it.
   bool sequence_known_ = false;

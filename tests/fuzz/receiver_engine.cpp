@@ -33,7 +33,7 @@ struct world {   // what the sender has; made once
       std::vector<digest> rows;
       for (std::uint64_t b = l.object(o).first_block; b < l.object(o).table_block; ++b) {
         const block_extent e = l.block(b);
-        rows.push_back(digest_of(std::span(p[e.part]).subspan(e.offset, e.bytes)));
+        rows.push_back(block_digest(std::span(p[e.part]).subspan(e.offset, e.bytes)));
       }
       const digest root = root_digest(c[o].name, c[o].size(), rows);
       auto& t = tables.emplace_back(root.bytes.begin(), root.bytes.end());
@@ -238,7 +238,7 @@ class run {
       } else if (const auto* d = std::get_if<digest_block>(&*a)) {   // read now, answered later
         const block_extent e = w.l.block(d->block);
         FUZZ_CHECK(!e.table && opened[e.object]);
-        work.push_back({job::digest, d->block, digest_of(std::span(disk[e.object][e.part]).subspan(e.offset, e.bytes))});
+        work.push_back({job::digest, d->block, block_digest(std::span(disk[e.object][e.part]).subspan(e.offset, e.bytes))});
       } else if (const auto* x = std::get_if<commit_object>(&*a)) {
         FUZZ_CHECK(opened[x->object] && !committed[x->object] && !failed[x->object]);
         committed[x->object] = true;

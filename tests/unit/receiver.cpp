@@ -26,7 +26,7 @@ struct source {
     std::vector<digest> rows;
     for (std::uint64_t b = 0; b < c[0].blocks(); ++b) {
       const block_extent e = l.block(b);
-      rows.push_back(digest_of(std::span(bytes).subspan(e.offset, e.bytes)));
+      rows.push_back(block_digest(std::span(bytes).subspan(e.offset, e.bytes)));
     }
     writer w(table);
     w.bytes(root_digest("f", size, rows).bytes);
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(blocks_of_an_earlier_transfer_count_when_they_are_proven) {
   BOOST_REQUIRE(checks.size() == 3u);
   for (const auto& d : checks) {
     const block_extent e = f.l.block(d.block);
-    r.engine.handle_block_digest(r.now, d.block, digest_of(std::span(f.bytes).subspan(e.offset, e.bytes)));
+    r.engine.handle_block_digest(r.now, d.block, block_digest(std::span(f.bytes).subspan(e.offset, e.bytes)));
   }
   BOOST_TEST(r.engine.count().resumed_bytes == 3 * 65536u);
   auto a = lone_receiver::an_announce(f.c, session_state::flushing);
@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(a_block_that_arrives_while_its_earlier_copy_is_checked_does
   BOOST_REQUIRE(all<digest_block>(r.data(table, f.segment(table), data_header::repair, false)).size() == 1u);
   for (std::uint64_t s = 0; s < f.l.block(0).last_segment; ++s) r.data(s, f.segment(s));
   r.engine.handle_block_digest(r.now, 0, digest{});   // of what lay there before
-  for (const auto& d : all<digest_block>(r.drain())) r.engine.handle_block_digest(r.now, d.block, digest_of(std::span(f.bytes).first(65536)));
+  for (const auto& d : all<digest_block>(r.drain())) r.engine.handle_block_digest(r.now, d.block, block_digest(std::span(f.bytes).first(65536)));
   BOOST_TEST(r.engine.count().bytes_verified == 65536u);
   auto a = lone_receiver::an_announce(f.c, session_state::flushing);
   a.bulk_segment = a.segments;
@@ -278,7 +278,7 @@ BOOST_AUTO_TEST_CASE(a_block_that_was_written_to_while_its_earlier_copy_was_read
   std::vector<std::byte> damaged(f.segment(3).begin(), f.segment(3).end());
   damaged[5] ^= std::byte{1};
   r.data(3, damaged, data_header::repair, false);
-  r.engine.handle_block_digest(r.now, 0, digest_of(f.bytes));
+  r.engine.handle_block_digest(r.now, 0, block_digest(f.bytes));
   BOOST_TEST(all<commit_object>(r.drain()).empty());
   BOOST_TEST(r.engine.count().bytes_verified == 0u);
 }
@@ -292,7 +292,7 @@ BOOST_AUTO_TEST_CASE(two_reads_of_one_block_are_never_awaited_at_once) {
   for (std::uint64_t s = table; s-- != 0;) BOOST_TEST(all<digest_block>(r.data(s, f.segment(s), data_header::repair, false)).empty());
   r.engine.handle_block_digest(r.now, 0, digest{});
   BOOST_TEST(all<digest_block>(r.drain()).size() == 1u);
-  r.engine.handle_block_digest(r.now, 0, digest_of(f.bytes));
+  r.engine.handle_block_digest(r.now, 0, block_digest(f.bytes));
   BOOST_TEST(all<commit_object>(r.drain()).size() == 1u);
 }
 
@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE(a_block_that_came_out_of_order_before_the_digest_table_coun
   std::vector<receiver_action> seen;
   for (std::uint64_t s = f.l.block(0).last_segment; s-- != 0;)
     for (auto& a : r.data(s, f.segment(s))) seen.push_back(std::move(a));
-  for (const auto& d : all<digest_block>(seen)) r.engine.handle_block_digest(r.now, d.block, digest_of(std::span(f.bytes).first(65536)));
+  for (const auto& d : all<digest_block>(seen)) r.engine.handle_block_digest(r.now, d.block, block_digest(std::span(f.bytes).first(65536)));
   const std::uint64_t table = f.l.object(0).table_segment;
   BOOST_TEST(all<digest_block>(r.data(table, f.segment(table), data_header::repair, false)).empty());
   BOOST_TEST(r.engine.count().bytes_verified == 65536u);

@@ -17,7 +17,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "codecs/digest.hpp"
+#include "codecs/block_digest.hpp"
 #include "lib/store/file_system.hpp"
 #include "lib/store/partial_name.hpp"
 #include "lib/store/sink.hpp"
@@ -120,7 +120,7 @@ inline digest_table digests(const content& c) {
   digest_table t;
   for (const std::string& p : c.parts)
     for (std::size_t at = 0; at < p.size(); at += c.description.block_bytes)
-      t.blocks.push_back(digest_of(std::as_bytes(std::span(p).subspan(at, std::min<std::size_t>(c.description.block_bytes, p.size() - at)))));
+      t.blocks.push_back(block_digest(std::as_bytes(std::span(p).subspan(at, std::min<std::size_t>(c.description.block_bytes, p.size() - at)))));
   t.root = root_digest(c.description.name, c.description.size(), t.blocks);
   return t;
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "codecs/digest.hpp"
+#include "codecs/block_digest.hpp"
 #include "lib/model/prng.hpp"
 
 namespace ddf::sim {
@@ -35,7 +35,7 @@ content::content(const std::vector<object_spec>& specs, std::uint64_t seed) {
       parts.push_back(random_bytes(spec.parts[p], random));
       const std::span<const std::byte> bytes = parts.back();
       for (std::size_t at = 0; at < bytes.size(); at += m.block_bytes)
-        table.blocks.push_back(digest_of(bytes.subspan(at, std::min<std::size_t>(m.block_bytes, bytes.size() - at))));
+        table.blocks.push_back(block_digest(bytes.subspan(at, std::min<std::size_t>(m.block_bytes, bytes.size() - at))));
     }
     table.root = root_digest(m.name, m.size(), table.blocks);
     std::vector<std::byte> flat(table.root.bytes.begin(), table.root.bytes.end());

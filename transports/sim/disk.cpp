@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <stdexcept>
 
-#include "codecs/digest.hpp"
+#include "codecs/block_digest.hpp"
 
 namespace ddf::sim {
 
@@ -93,7 +93,7 @@ result<void> disk::write(const std::string& key, std::uint32_t part, std::uint64
 
 result<digest> disk::digest_of_block(const std::string& key, const block_extent& b) {
   if (++reads_ == fail.read) return ddf::fail(errc::io, "cannot read back", EIO);
-  return digest_of(partial_.at(key).bytes->read(b.part, b.offset, b.bytes));
+  return block_digest(partial_.at(key).bytes->read(b.part, b.offset, b.bytes));
 }
 
 result<void> disk::commit(const std::string& key, const digest& root) {
