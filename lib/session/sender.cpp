@@ -447,7 +447,7 @@ void sender::measure_window(time_point) {
   if (round_trip_peak_ > duration(0)) grtt_ = std::clamp(std::max(round_trip_peak_, std::chrono::duration_cast<duration>(grtt_ * 0.9)), duration(grtt_least), duration(grtt_most));
   round_trip_peak_ = duration(0);
   epoch_end_ = sequence_;
-  confirm_every_ = std::max<std::uint64_t>(window_.packets() / 2, 1);   // half a window goes while the other half is confirmed
+  confirm_every_ = std::max<std::uint64_t>(window_.packets() / 4, 1);   // half a window goes while the other half is confirmed
 }
 
 void sender::check_members(time_point now) {
@@ -549,7 +549,7 @@ void sender::start(time_point now) {
   // The announcement must not be overtaken by data, which a receiver cannot use before it has laid out its tables.
   pace_until_ = now + std::clamp<duration>(grtt_ / 2, 100us, 2ms);
   epoch_end_ = 0;
-  confirm_every_ = std::max<std::uint64_t>(std::min(window_.packets(), window_.cap()) / 2, 1);
+  confirm_every_ = std::max<std::uint64_t>(std::min(window_.packets(), window_.cap()) / 4, 1);
   next_confirm_ = sequence_ + confirm_every_;
   announce_interval_ = announce_slowest;
   for (int i = 0; i < 2; ++i) announce_to_group(now);   // without it a receiver can use no data: one loss must not cost the first pass
