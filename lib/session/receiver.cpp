@@ -321,7 +321,7 @@ void receiver::on_segments(time_point now, bool to_group, const data_run& run) {
     if (!to_group) counters_.unicast_bytes += run.count * run.payload_bytes();
     measure_response(now, arrived);
   }
-  if ((h.flags & data_header::drained) && !requests_.empty() && at_tail()) repairs_drained(now);
+  if ((h.flags & data_header::drained) && !requests_.empty() && at_tail()) repairs_drained(now, arrived.last - 1);
   if (!requested_.empty()) {
     const std::uint64_t answers = requested_.erase(arrived.first, arrived.last);
     if (answers != 0) answered_at_ = now;
@@ -611,8 +611,10 @@ void receiver::measure_response(time_point now, const range& arrived) {
 
 // The sender has answered all it knew of when this packet left: what we asked for a response earlier and is not here was lost
 // on the way, there or back.
-void receiver::repairs_drained(time_point now) {
-  const time_point known = now - std::max<duration>(response_ / 2, 300us);
+void receiver::repairs_drained(time_point now, std::uint64_t answer) {
+  // When the packet answers one of our questions the sender knew of that, and of all earlier ones.
+  const auto asked = std::ranges::find_if(requests_.rbegin(), requests_.rend(), [&](const request& r) { return r.segments.first <= answer && answer < r.segments.last; });
+  const time_point known = asked != requests_.rend() ? asked->sent : now - std::max<duration>(response_ / 2, 300us);
   bool lost = false;
   while (!requests_.empty() && requests_.front().sent <= known) {
     const range r = requests_.front().segments;

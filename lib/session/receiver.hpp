@@ -132,7 +132,7 @@ class receiver {
   bool askable(std::uint64_t segment) const;
   void expire_requests(time_point now);
   void judge_answers(std::uint64_t arrived, std::uint64_t missing);
-  void repairs_drained(time_point now);
+  void repairs_drained(time_point now, std::uint64_t answer);
   void measure_response(time_point now, const range& arrived);
   bool at_tail() const { return have_layout_ && horizon_ >= layout_.segments(); }   // everything was sent once
   void become_deaf(time_point now, std::string why);

@@ -191,6 +191,23 @@ void sender::confirm_progress(time_point now, member& m, std::uint64_t sequence,
   if (m.in_loop) measure_window(now);
 }
 
+void sender::note_unicast(time_point now, member& m, std::uint32_t packets) {
+  m.unicast_sequence += packets;
+  if (m.unanswered.size() >= 64) m.unanswered.pop_front();
+  m.unanswered.emplace_back(m.unicast_sequence, now);
+}
+
+// The last repair that a NACK knows of was under way at most this long. The least counts: the receiver may have had other reasons
+// to wait. It may grow again, doubling at most.
+void sender::measure_repair_round(time_point now, member& m) {
+  std::optional<duration> sample;
+  while (!m.unanswered.empty() && m.unanswered.front().first <= m.unicast_heard) {
+    sample = now - m.unanswered.front().second;
+    m.unanswered.pop_front();
+  }
+  if (sample) m.repair_round = m.repair_round > duration(0) ? std::min(*sample, 2 * m.repair_round) : *sample;
+}
+
 // From a DATA packet with the confirm flag to the STATUS that answers it at once. A later STATUS, or a NACK, has waited for
 // a timer; taking those for round trips let the estimate grow with the timers that are made from it.
 void sender::measure_round_trip(time_point now, std::uint64_t sequence) {
@@ -233,8 +250,10 @@ void sender::on(time_point now, path from, const nack& n) {
     if (!catalogue_wanted_.empty() && catalogue_due_ == never) catalogue_due_ = now + (members_.size() > 1 ? grtt_ : duration(0));
     return;
   }
-  if (n.received > m->received || n.unicast_sequence > m->unicast_heard) m->last_gain = now;
-  m->unicast_heard = std::max(m->unicast_heard, n.unicast_sequence);
+  const std::uint64_t heard = std::min(n.unicast_sequence, m->unicast_sequence);
+  if (n.received > m->received || heard > m->unicast_heard) m->last_gain = now;
+  m->unicast_heard = std::max(m->unicast_heard, heard);
+  measure_repair_round(now, *m);
   confirm_progress(now, *m, n.sequence, n.received);
   if (state_ == session_state::gathering) return drop("nack_too_early");
   const std::uint32_t index = by_token_[n.token.value];
@@ -244,10 +263,13 @@ void sender::on(time_point now, path from, const nack& n) {
   const bool many_ask = !large_group && state_ != session_state::streaming && std::ranges::count_if(members_, [](const member& o) {
     return o.state == member_state::active && o.asks_only && !o.deaf && o.nacks != 0;
   }) > 1;
+  // The group's round trip was measured while the first pass filled every queue; at the end what goes to one receiver alone has
+  // a shorter one of its own.
+  const bool tail = state_ != session_state::streaming;
+  const auto holdoff = [&](duration round_trip) { return tail ? std::clamp<duration>(2 * round_trip, 2ms, 100ms) : std::clamp<duration>(4 * round_trip, 10ms, 200ms); };
   const duration round_trip = std::max(grtt_, m->rtt);
-  const duration holdoff = state_ == session_state::streaming ? std::clamp<duration>(4 * round_trip, 10ms, 200ms) : std::clamp<duration>(2 * round_trip, 2ms, 100ms);
-  group_answers_.forget_before(now - holdoff);
-  m->answers.forget_before(now - holdoff);
+  group_answers_.forget_before(now - holdoff(round_trip));
+  m->answers.forget_before(now - holdoff(tail && m->repair_round > duration(0) ? m->repair_round : round_trip));
   std::vector<range> arrived, wanted;
 
   for (const range& asked : n.ranges) {
@@ -305,8 +327,7 @@ void sender::on(time_point now, path from, const nack& n) {
   if (!repairs_.empty() && repair_due_ == never) {
     // Wait for the others that lost the same, so that one answer serves all.
     // Towards the end everybody waits for the last repairs: be quick rather than frugal.
-    const bool tail = state_ != session_state::streaming;
-    repair_due_ = served() <= 1 ? now : now + std::clamp<duration>(tail ? grtt_ / 4 : grtt_ / 2, 100us, tail ? duration(1ms) : duration(10ms));
+    repair_due_ = served() <= 1 ? now : now + std::clamp<duration>(tail ? grtt_ / 4 : grtt_ / 2, 100us, !tail ? duration(10ms) : large_group ? duration(1ms) : duration(300us));
   }
   if (!notice_.empty()) {
     std::ranges::sort(notice_);
@@ -902,7 +923,7 @@ bool sender::next_repair(time_point now, send_segments& out, std::uint32_t& whom
     member& m = members_[whom];
     out.to = {false, 0, m.where};
     out.sequence = m.unicast_sequence;
-    m.unicast_sequence += out.count;
+    note_unicast(now, m, out.count);
   }
   out.flags = static_cast<std::uint8_t>(data_header::repair | (to_group ? 0 : data_header::unicast));
   out.drained_last = repairs_.empty() || (!to_group && saw_all && members_[whom].direct.empty());
@@ -936,7 +957,7 @@ bool sender::next_direct(time_point now, send_segments& out, std::uint32_t& whom
     next_direct_ = (whom + 1) % n;
     out.to = {false, 0, m.where};
     out.sequence = m.unicast_sequence;
-    m.unicast_sequence += out.count;
+    note_unicast(now, m, out.count);
     out.flags = data_header::repair | data_header::unicast;
     out.drained_last = m.direct.empty();
     return true;

@@ -120,6 +120,8 @@ class sender {
     range_set direct;                                       // to be sent to it alone
     answer_log answers;                                     // unicast repairs that may still be on their way
     std::uint64_t unicast_sequence = 0;                     // DATA packets sent to it alone
+    std::deque<std::pair<std::uint64_t, time_point>> unanswered;   // unicast_sequence after a repair, when it left; lately
+    duration repair_round{0};                               // from a repair to a NACK that knows of it, the least lately; 0: unknown
     std::uint64_t budget = 0;                               // bytes of repair it may still draw
     std::uint64_t nacks = 0, repaired_bytes = 0;
   };
@@ -133,6 +135,8 @@ class sender {
 
   member* by_token(path from, join_token token);
   static void charge(member& m, std::uint64_t packets, std::uint64_t packet_bytes);
+  void note_unicast(time_point now, member& m, std::uint32_t packets);
+  static void measure_repair_round(time_point now, member& m);
   void confirm_progress(time_point now, member& m, std::uint64_t sequence, std::uint64_t received);
   void measure_round_trip(time_point now, std::uint64_t sequence);
   void measure_window(time_point now);

@@ -26,9 +26,10 @@ std::optional<data_run> take_run(std::span<const std::byte> datagrams, std::size
   const auto head = parse_data_header(datagrams.first(size));
   if (!head) return std::nullopt;
   data_run r{*head, datagrams.data(), size, 1};
-  // Both halves of the header end in what counts up. A number that wraps ends a run: the carry changes what stands above it.
+  // Both halves of the header end in what counts up; a number that would wrap ends a run.
   const std::uint64_t first = big_endian_word(r.packets), second = big_endian_word(r.packets + 8);
-  for (std::size_t left = datagrams.size() / size; r.count < left; ++r.count) {
+  const std::uint64_t most = std::min((std::uint64_t(1) << 48) - head->segment, (std::uint64_t(1) << 32) - head->sequence);
+  for (const std::uint64_t left = std::min<std::uint64_t>(datagrams.size() / size, most); r.count < left; ++r.count) {
     const std::byte* at = r.packets + r.count * size;
     if (big_endian_word(at) != first + r.count || big_endian_word(at + 8) != second + r.count) break;
   }
