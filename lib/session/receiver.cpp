@@ -1,6 +1,8 @@
 #include "lib/session/receiver.hpp"
 
 #include <algorithm>
+#include <array>
+#include <ranges>
 
 #include "lib/model/assert.hpp"
 #include "lib/model/object_name.hpp"
@@ -599,13 +601,15 @@ duration receiver::rto() const {
 
 // Of what was asked for once only: an answer to the first of two questions looks quick to the second (Karn).
 void receiver::measure_response(time_point now, const range& arrived) {
-  for (std::size_t i = 0; i < std::min<std::size_t>(requests_.size(), 16); ++i) {
-    const request& r = requests_[i];
-    if (r.segments.first < arrived.first || r.segments.first >= arrived.last || !r.first_time) continue;
-    const duration sample = now - r.sent;
+  std::array<const request*, 16> answered;
+  std::size_t n = 0;
+  for (const request& r : requests_ | std::views::take(answered.size()))
+    if (r.first_time && arrived.first <= r.segments.first && r.segments.first < arrived.last) answered[n++] = &r;
+  std::ranges::sort(answered.begin(), answered.begin() + static_cast<std::ptrdiff_t>(n), {}, [](const request* r) { return r->segments.first; });   // as they came
+  for (std::size_t i = 0; i < n; ++i) {
+    const duration sample = now - answered[i]->sent;
     if (response_ == duration(0) || !at_tail()) response_ = sample;
     else response_ = sample < response_ ? (response_ + 3 * sample) / 4 : (3 * response_ + sample) / 4;   // the first pass made it long
-    return;
   }
 }
 
