@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ranges>
 
 #include "lib/model/assert.hpp"
 #include "lib/model/object_name.hpp"
@@ -603,8 +602,8 @@ duration receiver::rto() const {
 void receiver::measure_response(time_point now, const range& arrived) {
   std::array<const request*, 16> answered;
   std::size_t n = 0;
-  for (const request& r : requests_ | std::views::take(answered.size()))
-    if (r.first_time && arrived.first <= r.segments.first && r.segments.first < arrived.last) answered[n++] = &r;
+  for (std::size_t i = 0; i < std::min(requests_.size(), answered.size()); ++i)
+    if (const request& r = requests_[i]; r.first_time && arrived.first <= r.segments.first && r.segments.first < arrived.last) answered[n++] = &r;
   std::ranges::sort(answered.begin(), answered.begin() + static_cast<std::ptrdiff_t>(n), {}, [](const request* r) { return r->segments.first; });   // as they came
   for (std::size_t i = 0; i < n; ++i) {
     const duration sample = now - answered[i]->sent;

@@ -140,6 +140,38 @@ class run {
     engine.handle_datagram(now, from(), to_group, packet);
   }
 
+  // Several that arrive as one, as the runtime takes them apart.
+  void several() {
+    const unsigned shape = in.u8();
+    const std::uint64_t first = shape & 1 ? next % w.l.segments() : in.u8() % w.l.segments();
+    const bool to_group = !(shape & 2);
+    const std::size_t size = data_header::wire_size + w.segment(first).size();
+    packet.clear();
+    for (std::uint64_t s = first; s < std::min(first + 2 + (shape >> 4), w.l.segments()); ++s) {
+      const auto payload = w.segment(s);
+      if (data_header::wire_size + payload.size() > size) break;
+      const std::size_t at = packet.size();
+      packet.resize(at + data_header::wire_size);
+      write_data_header({static_cast<std::uint8_t>((shape & 4 ? data_header::repair : 0) | (to_group ? 0 : data_header::unicast)), s, this_session.value, sequence++},
+                        std::span<std::byte, data_header::wire_size>(packet.data() + at, data_header::wire_size));
+      packet.insert(packet.end(), payload.begin(), payload.end());
+      if (data_header::wire_size + payload.size() < size) break;
+    }
+    if (shape & 1) next = first + packet.size() / size;
+    if (shape & 8) packet[in.u16() % packet.size()] ^= std::byte{4};
+    const path whom = from();
+    for (std::size_t at = 0; at < packet.size();) {
+      const auto rest = std::span(packet).subspan(at);
+      if (const auto run = take_run(rest, size)) {
+        engine.handle_run(now, whom, to_group, *run);
+        at += run->count * run->packet_bytes;
+      } else {
+        engine.handle_datagram(now, whom, to_group, rest.first(std::min(size, rest.size())));
+        at += size;
+      }
+    }
+  }
+
   void step(unsigned op) {
     switch (op % 16) {
       case 0: {
@@ -193,8 +225,8 @@ class run {
         break;
       case 8:
       case 9:
-      case 10:
-      case 11: data(); break;
+      case 10: data(); break;
+      case 11: several(); break;
       case 12:
       case 13:
         if (!work.empty()) answer(in.u8());
