@@ -87,6 +87,21 @@ segment_extent layout::segment(std::uint64_t segment) const {
   return e;
 }
 
+layout::load layout::load_of(std::uint64_t first, std::uint64_t last) const {
+  load sum;
+  while (first < last) {
+    const segment_extent e = segment(first);
+    const run& r = run_of_segment(first);
+    const std::uint64_t block_begin = r.table ? 0 : (e.block - r.first_block) * r.block_bytes;
+    const std::uint64_t left = (r.table ? r.bytes : std::min<std::uint64_t>(r.block_bytes, r.bytes - block_begin)) - (e.offset - block_begin);
+    const std::uint64_t n = std::min(last - first, divide_up(left, segment_bytes_));
+    sum.bytes += std::min(n * segment_bytes_, left);
+    if (!e.table) sum.data_segments += n;
+    first += n;
+  }
+  return sum;
+}
+
 block_extent layout::block(std::uint64_t block) const {
   const run& r = run_of_block(block);
   block_extent e;

@@ -56,6 +56,12 @@ class layout {
   block_extent block(std::uint64_t block) const;
   std::uint64_t block_of_segment(std::uint64_t segment) const;
 
+  struct load {
+    std::uint64_t bytes = 0, data_segments = 0;   // the segments that are not of a digest table
+  };
+  /// What the segments [first, last) carry. Cost: O(blocks touched).
+  load load_of(std::uint64_t first, std::uint64_t last) const;
+
  private:
   struct run {   // the blocks of one part, or one digest table
     std::uint64_t first_segment, first_block, first_index_in_object, bytes;

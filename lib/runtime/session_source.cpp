@@ -51,13 +51,10 @@ result<std::span<const iovec>> session_source::payloads(const layout& l, std::sp
       continue;
     }
     // A run of segments that are adjacent in one block is read at once.
+    const block_extent b = l.block(e.block);
     std::size_t n = 1;
-    std::uint64_t bytes = e.bytes;
-    for (; i + n < segments.size() && segments[i + n] == segments[i] + n; ++n) {
-      const segment_extent next = l.segment(segments[i + n]);
-      if (next.block != e.block) break;
-      bytes += next.bytes;
-    }
+    while (i + n < segments.size() && segments[i + n] == segments[i] + n && segments[i + n] < b.last_segment) ++n;
+    const std::uint64_t bytes = std::min<std::uint64_t>(n * l.segment_bytes(), b.offset + b.bytes - e.offset);
     std::span<const std::byte> data = it.source->view(e.part, e.offset, bytes);
     if (data.empty()) {
       const auto into = std::span(buffer_).subspan(used, bytes);
@@ -66,7 +63,6 @@ result<std::span<const iovec>> session_source::payloads(const layout& l, std::sp
       used += bytes;
     }
     if (first_pass && !known_[e.object]) {
-      const block_extent b = l.block(e.block);
       digester_.pass(e.block, b.bytes, e.offset - b.offset, data);
       if (segments[i] + n == b.last_segment) it.digests.blocks[b.index_in_object] = digester_.take(e.block, b.bytes).block();
     }

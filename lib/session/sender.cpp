@@ -807,10 +807,13 @@ duration sender::pace(std::uint64_t bytes) const {
 
 void sender::account(time_point now, const send_segments& batch, bool repair) {
   std::uint64_t bytes = 0;
-  for (std::uint32_t i = 0; i < batch.count; ++i) {
-    const segment_extent e = layout_.segment(batch.segments[i]);
-    bytes += e.bytes + data_header::wire_size;
-    counters_.data_segments += !e.table;
+  for (std::uint32_t i = 0; i < batch.count;) {
+    std::uint32_t n = 1;
+    while (i + n < batch.count && batch.segments[i + n] == batch.segments[i] + n) ++n;
+    const layout::load l = layout_.load_of(batch.segments[i], batch.segments[i] + n);
+    bytes += l.bytes + n * data_header::wire_size;
+    counters_.data_segments += l.data_segments;
+    i += n;
   }
   if (batch.to.group) {
     const std::uint64_t copies = static_cast<std::uint64_t>(std::popcount(batch.to.rails));

@@ -162,9 +162,9 @@ class run {
     const path whom = from();
     for (std::size_t at = 0; at < packet.size();) {
       const auto rest = std::span(packet).subspan(at);
-      if (const auto run = take_run(rest, size)) {
-        engine.handle_run(now, whom, to_group, *run);
-        at += run->count * run->packet_bytes;
+      if (const auto taken = take_run(rest, size)) {
+        engine.handle_run(now, whom, to_group, *taken);
+        at += taken->count * taken->packet_bytes;
       } else {
         engine.handle_datagram(now, whom, to_group, rest.first(std::min(size, rest.size())));
         at += size;

@@ -33,4 +33,9 @@ RC_BOOST_PROP(layout_covers_every_catalogue_once, ()) {
   const layout l(c, segment);
   RC_ASSERT(test::fault(l, c) == "");
   RC_ASSERT(test::fault(l, c, 0, l.blocks()) == "");
+  const std::uint64_t first = *rc::gen::inRange<std::uint64_t>(0, l.segments()), last = *rc::gen::inRange<std::uint64_t>(first, l.segments() + 1);
+  layout::load sum;
+  for (std::uint64_t x = first; x < last; ++x) sum.bytes += l.segment(x).bytes, sum.data_segments += !l.segment(x).table;
+  RC_ASSERT(l.load_of(first, last).bytes == sum.bytes);
+  RC_ASSERT(l.load_of(first, last).data_segments == sum.data_segments);
 }
