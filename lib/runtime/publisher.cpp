@@ -205,9 +205,8 @@ class publisher_impl final : public publisher {
     for (int round = 0; round < 4; ++round) {
       const std::size_t n = socket.receive([&](const datagrams& d) {
         const path from{d.from, static_cast<std::uint32_t>(rail_of(d))};
-        d.each([&](std::span<const std::byte> one) {
-          if (!queue_.empty()) queue_.front()->handle_datagram(from, one);
-        });
+        for (std::size_t i = 0; i < d.count(); ++i)
+          if (!queue_.empty()) queue_.front()->handle_datagram(from, d.datagram(i));
       });
       if (n == 0) break;
     }

@@ -144,11 +144,12 @@ void reception::place(const place_segments& p) {
     gathered_part_ = p.part;
     gathered_offset_ = gathered_end_ = p.offset;
   }
-  for (std::uint32_t i = 0; i < p.run.count; ++i) {
-    const auto payload = p.run.payload(i);
-    gathered_.push_back({const_cast<std::byte*>(payload.data()), payload.size()});
-  }
-  gathered_end_ += p.run.count * p.run.payload_bytes();
+  p.run.each_piece([&](std::size_t, std::span<const std::byte> bytes) {
+    const bool adjoins = !gathered_.empty() && static_cast<const std::byte*>(gathered_.back().iov_base) + gathered_.back().iov_len == bytes.data();
+    if (adjoins) gathered_.back().iov_len += bytes.size();
+    else gathered_.push_back({const_cast<std::byte*>(bytes.data()), bytes.size()});
+  });
+  gathered_end_ += p.run.bytes();
 }
 
 void reception::flush() {

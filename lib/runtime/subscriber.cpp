@@ -189,15 +189,12 @@ class subscriber_impl final : public subscriber {
 
   void handle(const datagrams& d, bool to_group) {
     const path from{d.from, rail_of(d.interface)};
-    for (std::size_t at = 0; at < d.bytes.size();) {
-      const auto rest = d.bytes.subspan(at);
-      if (const auto run = take_run(rest, d.datagram_bytes)) {
+    for (std::size_t i = 0; i < d.count();) {
+      if (const auto run = d.run_from(i)) {
         handle(from, to_group, *run);
-        at += run->count * run->packet_bytes;
+        i += run->count;
       } else {
-        const auto one = rest.first(std::min(d.datagram_bytes, rest.size()));
-        handle(from, to_group, one);
-        at += one.size();
+        handle(from, to_group, d.datagram(i++));
       }
     }
   }

@@ -260,7 +260,7 @@ void receiver::handle_run(time_point now, path from, bool to_group, const data_r
   heard_at_ = data_at_ = now;
   if (to_group) {
     group_heard_at_ = now;
-    datagram_bytes_ = static_cast<std::uint16_t>(std::max<std::size_t>(datagram_bytes_, run.packet_bytes));
+    datagram_bytes_ = static_cast<std::uint16_t>(std::max<std::size_t>(datagram_bytes_, run.packet_bytes()));
     if (times_.first_data == never) times_.first_data = now;
     if (!sequence_known_) sequence_known_ = true, sequence_ = sequence_at_first_ = h.sequence;
     const std::uint64_t sequence = unwrap(h.sequence, sequence_);
@@ -291,13 +291,13 @@ void receiver::handle_run(time_point now, path from, bool to_group, const data_r
 void receiver::on_segments(time_point now, bool to_group, const data_run& run) {
   const data_header& h = run.head;
   const range arrived{h.segment, h.segment + run.count};
-  if (run.count > 1 && (have_.intersects(arrived.first, arrived.last) || run.payload_bytes() != layout_.segment(arrived.last - 1).bytes)) {
+  if (run.count > 1 && (have_.intersects(arrived.first, arrived.last) || run.payload_bytes != layout_.segment(arrived.last - 1).bytes)) {
     // Some are here already, or do not fit: one by one.
     for (std::uint32_t i = 0; i < run.count && !finished_; ++i) on_segments(now, to_group, run.part(i, 1));
     return;
   }
   const segment_extent e = layout_.segment(h.segment);
-  if (run.payload_bytes() != e.bytes) return drop("inconsistent", run.count);
+  if (run.payload_bytes != e.bytes) return drop("inconsistent", run.count);
   if (to_group && !(h.flags & data_header::repair)) {
     // The first pass goes upwards: what it jumped over is lost, or late.
     if (h.segment >= horizon_) {
@@ -313,13 +313,13 @@ void receiver::on_segments(time_point now, bool to_group, const data_run& run) {
     return;
   }
   counters_.segments += run.count;
-  counters_.bytes += run.count * run.payload_bytes();
+  counters_.bytes += run.bytes();
   times_.last_data = now;
   unanswered_since_ = never;
   if (h.flags & data_header::repair) {
     counters_.repaired_segments += run.count;
-    counters_.repaired_bytes += run.count * run.payload_bytes();
-    if (!to_group) counters_.unicast_bytes += run.count * run.payload_bytes();
+    counters_.repaired_bytes += run.bytes();
+    if (!to_group) counters_.unicast_bytes += run.bytes();
     measure_response(now, arrived);
   }
   if ((h.flags & data_header::drained) && !requests_.empty() && at_tail()) repairs_drained(now, arrived.last - 1);
@@ -340,14 +340,13 @@ void receiver::segments_arrived(time_point now, const data_run& run, const segme
   DDF_ASSERT(s.wanted && !s.failed && !s.done);
   if (s.started == never) s.started = now;
   if (first.table) {
-    for (std::uint32_t i = 0; i < run.count; ++i)
-      std::ranges::copy(run.payload(i), s.table.begin() + static_cast<std::ptrdiff_t>(first.offset + i * run.payload_bytes()));
+    run.each_piece([&](std::size_t at, std::span<const std::byte> bytes) { std::ranges::copy(bytes, s.table.begin() + static_cast<std::ptrdiff_t>(first.offset + at)); });
     if ((remaining_[first.block] -= run.count) == 0) table_arrived(now, first.object);
     return;
   }
   placements_.push_back(place_segments{first.object, first.part, first.offset, run});
   const block_extent block = layout_.block(first.block);
-  for (std::uint32_t i = 0; i < run.count; ++i) digester_.pass(first.block, block.bytes, first.offset - block.offset + i * run.payload_bytes(), run.payload(i));
+  run.each_piece([&](std::size_t at, std::span<const std::byte> bytes) { digester_.pass(first.block, block.bytes, first.offset - block.offset + at, bytes); });
   if ((remaining_[first.block] -= run.count) == 0) block_whole(now, first.block);
 }
 

@@ -12,6 +12,10 @@ std::optional<packet_type> type_of(std::span<const std::byte> datagram) {
 
 std::optional<data_header> parse_data_header(std::span<const std::byte> d) {
   if (d.size() <= data_header::wire_size) return std::nullopt;   // a segment has at least one byte
+  return parse_data_header(d.first<data_header::wire_size>());
+}
+
+std::optional<data_header> parse_data_header(std::span<const std::byte, data_header::wire_size> d) {
   if (std::to_integer<unsigned>(d[0]) != (protocol_version << 4 | static_cast<unsigned>(packet_type::data))) return std::nullopt;
   const auto byte = [&](std::size_t i) { return std::to_integer<std::uint64_t>(d[i]); };
   const auto word = [&](std::size_t i) { return static_cast<std::uint32_t>(byte(i) << 24 | byte(i + 1) << 16 | byte(i + 2) << 8 | byte(i + 3)); };

@@ -45,6 +45,9 @@ struct data_header {
   bool operator==(const data_header&) const = default;
 };
 
+/// Of the first bytes of a packet. Nothing: another type or version.
+std::optional<data_header> parse_data_header(std::span<const std::byte, data_header::wire_size> header);
+/// Nothing: not a DATA packet, or one without a payload.
 std::optional<data_header> parse_data_header(std::span<const std::byte> datagram);
 void write_data_header(const data_header& h, std::span<std::byte, data_header::wire_size> out);
 

@@ -164,7 +164,7 @@ class run {
       const auto rest = std::span(packet).subspan(at);
       if (const auto taken = take_run(rest, size)) {
         engine.handle_run(now, whom, to_group, *taken);
-        at += taken->count * taken->packet_bytes;
+        at += taken->count * taken->packet_bytes();
       } else {
         engine.handle_datagram(now, whom, to_group, rest.first(std::min(size, rest.size())));
         at += size;
@@ -264,9 +264,8 @@ class run {
       } else if (const auto* p = std::get_if<place_segments>(&*a)) {
         FUZZ_CHECK(opened[p->object] && !committed[p->object]);
         auto& file = disk[p->object].at(p->part);
-        const std::size_t bytes = p->run.count * p->run.payload_bytes();
-        FUZZ_CHECK(p->offset <= file.size() && bytes <= file.size() - p->offset);
-        for (std::uint32_t i = 0; i < p->run.count; ++i) std::ranges::copy(p->run.payload(i), file.begin() + static_cast<std::ptrdiff_t>(p->offset + i * p->run.payload_bytes()));
+        FUZZ_CHECK(p->offset <= file.size() && p->run.bytes() <= file.size() - p->offset);
+        p->run.each_piece([&](std::size_t at, std::span<const std::byte> bytes) { std::ranges::copy(bytes, file.begin() + static_cast<std::ptrdiff_t>(p->offset + at)); });
       } else if (const auto* d = std::get_if<digest_block>(&*a)) {   // read now, answered later
         const block_extent e = w.l.block(d->block);
         FUZZ_CHECK(!e.table && opened[e.object]);

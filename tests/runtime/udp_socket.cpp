@@ -3,6 +3,8 @@
 
 #include <poll.h>
 
+#include <algorithm>
+
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -36,11 +38,17 @@ static packets receive_all(udp_socket& s, std::size_t count, std::size_t& handed
   while (out.size() < count) {
     pollfd p{s.fd(), POLLIN, 0};
     if (::poll(&p, 1, 5000) <= 0) break;
+    std::vector<std::pair<std::size_t, data_run>> runs;   // which packet they begin with
     s.receive([&](const datagrams& d) {
       ++handed;
       BOOST_TEST(d.from.port != 0);
-      d.each([&](std::span<const std::byte> one) { out.emplace_back(one.begin(), one.end()); });
+      for (std::size_t i = 0; i < d.count(); ++i) {
+        if (const auto run = d.run_from(i)) runs.emplace_back(out.size(), *run);
+        out.emplace_back(d.datagram(i).begin(), d.datagram(i).end());
+      }
     });
+    for (const auto& [first, run] : runs)   // all that was handed over is whole until the next receive()
+      for (std::uint32_t i = 0; i < run.count; ++i) BOOST_TEST(std::ranges::equal(run.payload(i), std::span(out.at(first + i)).subspan(data_header::wire_size)));
   }
   return out;
 }
@@ -54,10 +62,13 @@ BOOST_DATA_TEST_CASE(packets_of_all_sizes_arrive_as_they_were_sent, bdata::make(
     std::size_t size = 1 + rng.next() % 1500;
     std::vector<std::array<std::byte, 4>> heads;
     const std::size_t n = 1 + rng.next() % 90;
+    const std::uint64_t first_segment = rng.next() % 1000;
     for (std::size_t i = 0; i < n; ++i) {
       if (rng.next() % 10 == 0) size = rng.next() % 8 == 0 ? 1 + rng.next() % 20'000 : 1 + rng.next() % 1500;
       sent.emplace_back(size);
       for (auto& b : sent.back()) b = static_cast<std::byte>(rng.next() & 0xff);
+      if (size > data_header::wire_size && rng.next() % 4 != 0)
+        write_data_header({0, first_segment + i, 7, static_cast<std::uint32_t>(i)}, std::span<std::byte, data_header::wire_size>(sent.back().data(), data_header::wire_size));
     }
     const bool batched = rng.next() % 2 == 0;
     if (batched) {
@@ -95,7 +106,7 @@ BOOST_AUTO_TEST_CASE(two_senders_are_told_apart) {
     while (ports.size() < 20) {
       pollfd p{to->fd(), POLLIN, 0};
       BOOST_REQUIRE(::poll(&p, 1, 5000) > 0);
-      to->receive([&](const datagrams& d) { d.each([&](auto) { ports.push_back(d.from.port); }); });
+      to->receive([&](const datagrams& d) { ports.insert(ports.end(), d.count(), d.from.port); });
     }
     for (int i = 0; i < 20; ++i) BOOST_TEST(ports[static_cast<std::size_t>(i)] == (i % 3 == 0 ? a : b)->local().port);
   }

@@ -123,8 +123,9 @@ void receiver_process::drain(time_point now, session_entry& s) {
     if (const auto* m = std::get_if<send_message>(&*action)) {
       net_.send(node_, m->to, std::make_shared<const datagram>(m->datagram));
     } else if (const auto* p = std::get_if<place_segments>(&*action)) {
-      for (std::uint32_t i = 0; i < p->run.count; ++i)
-        if (auto ok = disk_.write(s.keys.at(p->object), p->part, p->offset + i * p->run.payload_bytes(), p->run.payload(i)); !ok) s.engine->handle_store_error(now, p->object, ok.error());
+      p->run.each_piece([&](std::size_t at, std::span<const std::byte> bytes) {
+        if (auto ok = disk_.write(s.keys.at(p->object), p->part, p->offset + at, bytes); !ok) s.engine->handle_store_error(now, p->object, ok.error());
+      });
     } else if (const auto* b = std::get_if<digest_block>(&*action)) {
       later(options_.digest_delay, id, [this, block = b->block](time_point when, session_entry& e) {
         const block_extent extent = e.engine->segments().block(block);

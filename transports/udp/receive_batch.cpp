@@ -15,27 +15,53 @@
 
 namespace ddf {
 
+// The memory, page by page as it is first touched: heads of single datagrams; the rest of each, adjoining, or super-packets; a
+// place for what of a single datagram is longer than was laid out for, and one where such a datagram is joined.
+static constexpr std::size_t heads_bytes = 4096, packets_bytes = 4 << 20, overflow_bytes = 4 << 20, joined_bytes = 4 << 20;
+static constexpr std::size_t memory_bytes = heads_bytes + packets_bytes + overflow_bytes + joined_bytes;
+
 receive_batch::receive_batch() {
-  void* m = ::mmap(nullptr, packets_most * (slot_most + packet_most), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (m != MAP_FAILED) memory_ = static_cast<std::byte*>(m);   // pages come when first touched
+  static_assert(singles_most * head <= heads_bytes && singles_most * packet_most <= std::min({packets_bytes, overflow_bytes, joined_bytes}));
+  void* m = ::mmap(nullptr, memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (m != MAP_FAILED) memory_ = static_cast<std::byte*>(m);
 }
 
 receive_batch::~receive_batch() {
-  if (memory_ != nullptr) ::munmap(memory_, packets_most * (slot_most + packet_most));
+  if (memory_ != nullptr) ::munmap(memory_, memory_bytes);
+}
+
+std::byte* receive_batch::heads(std::size_t i) const { return memory_ + i * head; }
+std::byte* receive_batch::rests(std::size_t i) const { return memory_ + heads_bytes + i * (laid_out_size_ - head); }
+std::byte* receive_batch::super(std::size_t i) const { return memory_ + heads_bytes + i * packet_most; }
+std::byte* receive_batch::overflow(std::size_t i) const { return memory_ + heads_bytes + packets_bytes + i * packet_most; }
+std::byte* receive_batch::joined(std::size_t i) const { return overflow(i) + overflow_bytes; }
+
+void receive_batch::lay_out() {
+  const std::size_t size = supers_ ? 0 : size_;
+  if (laid_out_size_ == size) return;
+  laid_out_size_ = size;
+  for (std::size_t i = 0; i < singles_most; ++i) {
+    iovec* const pieces = &pieces_[3 * i];
+    msghdr& m = messages_[i].msg_hdr;
+    m.msg_iov = pieces;
+    m.msg_iovlen = size == 0 ? 1 : 3;
+    if (size == 0) {
+      pieces[0] = {super(i), packet_most};
+    } else {
+      pieces[0] = {heads(i), head};
+      pieces[1] = {rests(i), size - head};
+      pieces[2] = {overflow(i), packet_most - size};
+    }
+  }
 }
 
 int receive_batch::take(int fd) {
-  slot_ = supers_ || seen_ > slot_most ? 0 : seen_;
-  const std::size_t wanted = supers_ ? super_packets : packets_most;
+  lay_out();
+  const std::size_t wanted = supers_ ? supers_most : singles_most;
   for (std::size_t i = 0; i < wanted; ++i) {
-    iovec* v = &vectors_[2 * i];
-    if (slot_ != 0) *v++ = {memory_ + i * slot_, slot_};
-    *v = {place(i), packet_most - slot_};   // all of it, or what is longer than a slot
     msghdr& m = messages_[i].msg_hdr;
     m.msg_name = &addresses_[i];
     m.msg_namelen = sizeof addresses_[i];
-    m.msg_iov = &vectors_[2 * i];
-    m.msg_iovlen = slot_ != 0 ? 2 : 1;
     m.msg_control = controls_[i].bytes.data();
     m.msg_controllen = controls_[i].bytes.size();
     m.msg_flags = 0;
@@ -69,49 +95,57 @@ receive_batch::packet receive_batch::describe(std::size_t i) {
       kernel_drops_ = std::max<std::uint64_t>(kernel_drops_, dropped);
     }
   }
-  p.super = p.datagram_bytes < p.bytes;
   return p;
 }
 
-// Where all of a packet lies in one piece: what is longer than its slot is joined in front of its place.
-std::byte* receive_batch::whole(std::size_t i, std::size_t bytes) {
-  if (slot_ == 0) return place(i);
-  std::byte* slot = memory_ + i * slot_;
-  if (bytes <= slot_) return slot;
-  std::memmove(place(i) + slot_, place(i), bytes - slot_);
-  std::memcpy(place(i), slot, slot_);
-  return place(i);
+datagrams receive_batch::join(std::size_t i, const packet& p) {
+  std::byte* at = joined(i);   // of its own: what was handed over before is still in use
+  for (std::size_t k = 0, left = p.bytes; left != 0; ++k) {
+    const iovec& piece = pieces_[3 * i + k];
+    const std::size_t n = std::min(left, piece.iov_len);
+    at = std::copy_n(static_cast<const std::byte*>(piece.iov_base), n, at);
+    left -= n;
+  }
+  return {{joined(i), p.bytes}, p.datagram_bytes};
 }
 
 void receive_batch::hand_over(const std::function<void(const datagrams&)>& handler) {
   supers_ = false;
   std::size_t largest = 0;
-  datagrams run;   // packets of one size from one sender, slot behind slot; a shorter one ends it
-  const auto end_run = [&] {
-    if (!run.bytes.empty()) handler(run);
-    run.bytes = {};
+  packet first;                      // of single datagrams that follow each other
+  std::size_t first_index = 0, count = 0, last = 0;
+  const auto give = [&](datagrams d, const packet& p) {
+    d.from = p.from;
+    d.interface = p.interface;
+    handler(d);
+  };
+  const auto end_row = [&] {
+    if (count != 0) give({heads(first_index), rests(first_index), count, laid_out_size_, last, scratch_}, first);
+    count = 0;
   };
   for (std::size_t i = 0; i < static_cast<std::size_t>(taken_); ++i) {
     const packet p = describe(i);
-    supers_ = supers_ || p.super;
-    if (p.truncated || p.bytes == 0) {
-      end_run();
+    if (p.truncated || p.bytes == 0) {   // larger than anything we send, or nothing
+      end_row();
       continue;
     }
     largest = std::max(largest, p.datagram_bytes);
-    std::byte* at = whole(i, p.bytes);
-    const bool fits = slot_ != 0 && !p.super && p.bytes <= slot_;
-    const bool follows = fits && !run.bytes.empty() && run.bytes.data() + run.bytes.size() == at && p.from == run.from && p.interface == run.interface;
-    if (follows) {
-      run.bytes = {run.bytes.data(), run.bytes.size() + p.bytes};
+    const bool super = p.datagram_bytes < p.bytes;
+    supers_ = supers_ || super;
+    if (laid_out_size_ == 0) {
+      give({{this->super(i), p.bytes}, p.datagram_bytes}, p);
+    } else if (super || p.bytes > laid_out_size_) {
+      end_row();
+      give(join(i, p), p);
     } else {
-      end_run();
-      run = {p.from, p.interface, {at, p.bytes}, fits ? slot_ : p.datagram_bytes};
+      if (count != 0 && (last != laid_out_size_ || p.from != first.from || p.interface != first.interface)) end_row();
+      if (count == 0) first = p, first_index = i;
+      ++count;
+      last = p.bytes;
     }
-    if (!fits || p.bytes < slot_) end_run();
   }
-  end_run();
-  if (largest != 0) seen_ = largest;
+  end_row();
+  if (largest > head) size_ = largest;
 }
 
 }  // namespace ddf

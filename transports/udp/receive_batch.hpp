@@ -8,13 +8,16 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 #include "lib/model/endpoint.hpp"
 #include "transports/udp/datagrams.hpp"
 
 namespace ddf {
 
-/// Memory for a batch of packets, used again for every batch. Where the kernel coalesces (GRO) each super-packet has a place of
-/// its own. Where it does not, packets land one behind the other, so that equal ones from one sender are handed over together.
+/// Memory for a batch of packets, used again for every batch. Where the kernel coalesces (GRO) each super-packet lies in one piece.
+/// Where it does not, it is told to lay headers and payloads apart, for datagrams as large as the last ones were: so the
+/// payloads of those that follow each other adjoin, as if they had been one packet. (Laying super-packets apart as well costs more
+/// than it saves.)
 class receive_batch {
  public:
   receive_batch();
@@ -31,33 +34,37 @@ class receive_batch {
   std::uint64_t kernel_drops() const { return kernel_drops_; }   // as the kernel said with the packets
 
  private:
-  static constexpr std::size_t packet_most = 65536;     // a super-packet is never larger
-  static constexpr std::size_t packets_most = 64;
-  static constexpr std::size_t super_packets = 8;       // of one batch: what a core's cache holds until they are written
-  static constexpr std::size_t slot_most = 16384;       // larger datagrams each have a place of their own
-
+  static constexpr std::size_t head = data_header::wire_size;
+  static constexpr std::size_t packet_most = 65536;    // a super-packet is never larger
+  static constexpr std::size_t singles_most = 64, supers_most = 8;   // of one batch; eight super-packets are what a core's cache holds until they are written
   struct packet {
     endpoint from;
     unsigned interface = 0;
     std::size_t bytes = 0, datagram_bytes = 0;
-    bool super = false, truncated = false;
+    bool truncated = false;
   };
   packet describe(std::size_t i);
-  std::byte* place(std::size_t i) const { return memory_ + packets_most * slot_most + i * packet_most; }
-  std::byte* whole(std::size_t i, std::size_t bytes);
+  void lay_out();                                   // for what the last batch was
+  std::byte* heads(std::size_t i) const;            // of the i-th packet
+  std::byte* rests(std::size_t i) const;
+  std::byte* super(std::size_t i) const;
+  std::byte* overflow(std::size_t i) const;
+  std::byte* joined(std::size_t i) const;
+  datagrams join(std::size_t i, const packet& p);   // a packet that is larger than what was laid out for
 
   std::byte* memory_ = nullptr;
-  std::array<mmsghdr, packets_most> messages_{};
-  std::array<iovec, 2 * packets_most> vectors_{};
-  std::array<sockaddr_storage, packets_most> addresses_{};
+  std::array<mmsghdr, singles_most> messages_{};
+  std::array<iovec, 3 * singles_most> pieces_{};
+  std::array<sockaddr_storage, singles_most> addresses_{};
   struct control {
     alignas(cmsghdr) std::array<char, 128> bytes;
   };
-  std::array<control, packets_most> controls_{};
+  std::array<control, singles_most> controls_{};
   int taken_ = 0;
-  bool supers_ = true;          // how the kernel delivers
-  std::size_t slot_ = 0;        // bytes of a slot in the batch that was taken; 0: each packet in its place
-  std::size_t seen_ = 0;        // size of its largest datagram: the next one's slot
+  bool supers_ = true;                              // how the kernel delivers
+  std::size_t size_ = 1472;                         // of a single datagram
+  std::size_t laid_out_size_ = packet_most;         // of the pieces; 0: for super-packets
+  std::vector<std::byte> scratch_;
   std::uint64_t kernel_drops_ = 0;
 };
 
