@@ -38,7 +38,7 @@ struct sender_options {
   std::uint32_t batch_segments = 44;         // packets handed to the shell at once
   std::uint64_t rate_bytes_per_s = 0;        // 0: as fast as the group confirms
   std::uint32_t window_packets_max = 1 << 14;
-  std::uint32_t window_bytes_max = 4 << 20;  // more on the way than this only grows queues and leaves the cache
+  std::uint32_t window_bytes_max = 8 << 20;  // receivers that share cores take turns of milliseconds; more only grows queues
   std::uint32_t expect = 0;
   duration wait = std::chrono::seconds(2);
   duration deadline{0};                      // 0: none
