@@ -100,6 +100,8 @@ class receiver {
     time_point started = never, ended = never;
   };
 
+  static constexpr duration keepalive = std::chrono::milliseconds(500);   // a receiver is heard at least so often
+
   void on(time_point now, path from, bool to_group, const announce& m, std::size_t datagram_bytes);
   void on(time_point now, const catalogue_chunk& m);
   void on(time_point now, path from, const welcome& m);

@@ -14,12 +14,7 @@ using namespace std::chrono_literals;
 
 static constexpr duration announce_first = 2ms;       // while gathering: quick at first, so that a waiting group starts at once
 static constexpr duration announce_slowest = 100ms;   // and never slower, so that late receivers notice soon
-static constexpr std::uint64_t long_range = 64;       // segments: more than a burst of loss
-static constexpr duration grtt_least = 100us;         // below this, timers measure the scheduler
-static constexpr duration grtt_most = 1s;
 static constexpr std::size_t join_bytes = 256;        // a JOIN is padded so that its answers are not larger: nobody gains by forging one
-static constexpr std::uint32_t catalogue_burst = 64;  // chunks at once, and that one NACK may draw: a default socket buffer holds 90 packets
-static constexpr std::size_t skb_overhead = 832;      // what Linux charges a socket for a packet beyond its bytes, about
 
 static std::uint32_t microseconds(time_point t) {
   return static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::microseconds>(t.time_since_epoch()).count());
@@ -148,18 +143,6 @@ void sender::on(time_point now, path from, const join& j) {
   settle(now);
 }
 
-// What a receiver asks for is taken from what it may draw, by unicast or from the group; an honest one never comes near the end.
-void sender::charge(member& m, std::uint64_t packets, std::uint64_t packet_bytes) { m.budget -= std::min(m.budget, packets * packet_bytes); }
-
-sender::member* sender::by_token(path from, join_token token) {
-  const auto it = by_token_.find(token.value);
-  if (it == by_token_.end()) return drop("wrong_token"), nullptr;
-  member& m = members_[it->second];
-  if (m.where.peer != from.peer) return drop("wrong_token"), nullptr;
-  m.proven = true;
-  return &m;
-}
-
 void sender::on(time_point now, path from, const status& s) {
   member* m = by_token(from, s.token);
   if (m == nullptr) return;
@@ -180,165 +163,6 @@ void sender::on(time_point now, path from, const status& s) {
   }
   if (s.at_once && m->in_loop && s.sequence > m->sequence && s.sequence <= sequence_) measure_round_trip(now, s.sequence);
   confirm_progress(now, *m, s.sequence, s.received);
-}
-
-void sender::confirm_progress(time_point now, member& m, std::uint64_t sequence, std::uint64_t received) {
-  if (sequence > sequence_ || sequence < m.sequence) return;   // from the future: forged or confused; from the past: reordered
-  if (sequence > m.sequence) m.last_progress = now;
-  m.sequence = sequence;
-  least_confirmed_.reset();
-  m.received = std::max(m.received, received);
-  if (m.in_loop) measure_window(now);
-}
-
-void sender::note_unicast(time_point now, member& m, std::uint32_t packets) {
-  m.unicast_sequence += packets;
-  if (m.unanswered.size() >= 64) m.unanswered.pop_front();
-  m.unanswered.emplace_back(m.unicast_sequence, now);
-}
-
-// The last repair that a NACK knows of was under way at most this long. The least counts: the receiver may have had other reasons
-// to wait. It may grow again, doubling at most.
-void sender::measure_repair_round(time_point now, member& m) {
-  std::optional<duration> sample;
-  while (!m.unanswered.empty() && m.unanswered.front().first <= m.unicast_heard) {
-    sample = now - m.unanswered.front().second;
-    m.unanswered.pop_front();
-  }
-  if (sample) m.repair_round = m.repair_round > duration(0) ? std::min(*sample, 2 * m.repair_round) : *sample;
-}
-
-// From a DATA packet with the confirm flag to the STATUS that answers it at once. A later STATUS, or a NACK, has waited for
-// a timer; taking those for round trips let the estimate grow with the timers that are made from it.
-void sender::measure_round_trip(time_point now, std::uint64_t sequence) {
-  const auto after = std::ranges::upper_bound(confirm_sent_, sequence, {}, &std::pair<std::uint64_t, time_point>::first);
-  if (after == confirm_sent_.begin()) return;
-  // The worst of the loop is what matters: a peak, which decays with the windows and not with the samples, of which there
-  // are the more the more receivers there are.
-  round_trip_peak_ = std::max(round_trip_peak_, now - std::prev(after)->second);
-  grtt_ = std::clamp(std::max(grtt_, round_trip_peak_), duration(grtt_least), duration(grtt_most));
-}
-
-void sender::on(time_point now, path from, const nack& n) {
-  member* m = by_token(from, n.token);
-  if (m == nullptr) return;
-  ++counters_.nacks;
-  ++m->nacks;
-  m->last_heard = now;
-  if (m->state == member_state::lost) {
-    m->state = member_state::active;
-    m->reason.clear();
-    --terminal_;
-  }
-  if (m->state != member_state::active || finished_ || closing_) return drop("nack_after_end");
-  if (n.space == nack_space::catalogue_chunks) {
-    const std::uint64_t chunks = (catalogue_.size() + catalogue_chunk_bytes - 1) / catalogue_chunk_bytes;
-    std::uint64_t left = catalogue_burst;
-    for (const range& r : n.ranges) {
-      if (r.last > chunks) return drop("nack_out_of_range");
-      if (m->budget == 0) return drop("over_budget");
-      if (m->deaf || !use_group()) {
-        const std::uint64_t last = std::min(r.last, r.first + left);
-        charge(*m, last - r.first, catalogue_chunk_bytes);
-        send_catalogue({false, 0, m->where}, static_cast<std::uint32_t>(r.first), static_cast<std::uint32_t>(last));
-        left -= last - r.first;
-        if (left == 0) break;
-      } else {
-        charge(*m, catalogue_wanted_.insert(r.first, r.last), catalogue_chunk_bytes);
-      }
-    }
-    if (!catalogue_wanted_.empty() && catalogue_due_ == never) catalogue_due_ = now + (members_.size() > 1 ? grtt_ : duration(0));
-    return;
-  }
-  const std::uint64_t heard = std::min(n.unicast_sequence, m->unicast_sequence);
-  if (n.received > m->received || heard > m->unicast_heard) m->last_gain = now;
-  m->unicast_heard = std::max(m->unicast_heard, heard);
-  measure_repair_round(now, *m);
-  confirm_progress(now, *m, n.sequence, n.received);
-  if (state_ == session_state::gathering) return drop("nack_too_early");
-  const std::uint32_t index = by_token_[n.token.value];
-  const bool alone = n.unicast || m->deaf || !use_group();
-  const bool large_group = served() > 16;
-  // Several that resume, or came late, miss the same long ranges, though they do not ask for them at one instant.
-  const bool many_ask = !large_group && state_ != session_state::streaming && std::ranges::count_if(members_, [](const member& o) {
-    return o.state == member_state::active && o.asks_only && !o.deaf && o.nacks != 0;
-  }) > 1;
-  // The group's round trip was measured while the first pass filled every queue; at the end what goes to one receiver alone has
-  // a shorter one of its own.
-  const bool tail = state_ != session_state::streaming;
-  const auto holdoff = [&](duration round_trip) { return tail ? std::clamp<duration>(2 * round_trip, 2ms, 100ms) : std::clamp<duration>(4 * round_trip, 10ms, 200ms); };
-  const duration round_trip = std::max(grtt_, m->rtt);
-  group_answers_.forget_before(now - holdoff(round_trip));
-  m->answers.forget_before(now - holdoff(tail && m->repair_round > duration(0) ? m->repair_round : round_trip));
-  std::vector<range> arrived, wanted;
-
-  for (const range& asked : n.ranges) {
-    if (asked.last > segments_) {
-      drop("nack_out_of_range");
-      continue;
-    }
-    if (m->budget == 0) {   // an honest receiver comes here when its path loses most of what is sent to it: no silent end
-      drop("over_budget");
-      end_member(*m, member_state::failed, "drew eight times the objects in repairs and is not complete: its path loses most of what it is sent");
-      send({false, 0, m->where}, close_session{options_.session, static_cast<std::uint8_t>(errc::receiver_lost), m->reason});
-      return settle(now);
-    }
-    ++counters_.nack_ranges;
-    for (std::uint32_t o = layout_.object_of_segment(asked.first); o <= layout_.object_of_segment(asked.last - 1); ++o) {
-      const object_extent& e = layout_.object(o);
-      if (asked.last > e.table_segment && asked.first < e.last_segment && !table_ready(o) && !table_asked_[o]) {
-        table_asked_[o] = true;
-        out_.push_back(prepare_digests{o});
-      }
-      if (o + 1 == layout_.objects()) break;
-    }
-    range r = asked;
-    if (alone) {
-      wanted.clear();
-      m->answers.not_on_the_way(r, n.unicast_sequence, wanted);
-      for (const range& piece : wanted) {
-        if (m->direct.ranges() >= 4096) {
-          drop("repair_queue_full");
-          break;
-        }
-        const std::uint64_t fresh = m->direct.insert(piece.first, piece.last);
-        direct_segments_ += fresh;
-        charge(*m, fresh, layout_.segment_bytes());
-      }
-      continue;
-    }
-    if (r.first >= bulk_) continue;           // the first pass will bring it
-    r.last = std::min(r.last, bulk_);
-    // What has just been sent is still on its way: asked for again too early, or crossing the answer.
-    arrived.clear();
-    wanted.clear();
-    group_answers_.not_on_the_way(r, n.sequence, arrived);
-    for (const range& piece : arrived) m->answers.not_on_the_way(piece, n.unicast_sequence, wanted);
-    for (const range& piece : wanted) {
-      const std::uint64_t before = repairs_.count();
-      if (!repairs_.add(piece, large_group || (many_ask && piece.size() >= long_range) ? repair_queue::several : index)) {
-        drop("repair_queue_full");
-        continue;
-      }
-      charge(*m, repairs_.count() - before, layout_.segment_bytes());
-      if (large_group && notice_.size() < nack_ranges_max) notice_.push_back(piece);
-    }
-  }
-  if (!repairs_.empty() && repair_due_ == never) {
-    // Wait for the others that lost the same, so that one answer serves all.
-    // Towards the end everybody waits for the last repairs: be quick rather than frugal.
-    repair_due_ = served() <= 1 ? now : now + std::clamp<duration>(tail ? grtt_ / 4 : grtt_ / 2, 100us, !tail ? duration(10ms) : large_group ? duration(1ms) : duration(300us));
-  }
-  if (!notice_.empty()) {
-    std::ranges::sort(notice_);
-    std::vector<range> merged;
-    for (const range& r : notice_)
-      if (!merged.empty() && r.first <= merged.back().last && r.last - merged.back().first <= 0xffff'ffff) merged.back().last = std::max(merged.back().last, r.last);
-      else merged.push_back(r);
-    notice_.clear();
-    ++counters_.repair_notices;
-    send(group(), repair_notice{options_.session, std::move(merged)});
-  }
 }
 
 void sender::on(time_point now, path from, const done& d) {
@@ -374,148 +198,6 @@ void sender::handle_queue_full(time_point now) {
 void sender::stop(time_point now, error reason) {
   if (finished_) return;
   finish(now, std::move(reason));
-}
-
-// --- members ----------------------------------------------------------------------------------------------------------
-
-void sender::welcome_member(const member& m, refusal refused) {
-  const auto rtt = std::chrono::duration_cast<std::chrono::microseconds>(m.rtt).count();
-  send({false, 0, m.where}, welcome{options_.session, m.id, m.token, m.in_loop, m.left_loop, refused, static_cast<std::uint32_t>(rtt)});
-}
-
-void sender::end_member(member& m, member_state state, std::string reason) {
-  DDF_ASSERT(m.state == member_state::active);
-  m.state = state;
-  m.reason = std::move(reason);
-  direct_segments_ -= m.direct.count();
-  m.direct.clear();
-  if (m.in_loop) {
-    m.in_loop = false;
-    --in_loop_;
-    least_confirmed_.reset();
-  }
-  ++terminal_;
-  if (state == member_state::complete) ++complete_;
-}
-
-void sender::leave_loop(member& m, std::string why) {
-  if (!m.in_loop) return;
-  m.in_loop = false;
-  least_confirmed_.reset();
-  m.left_loop = true;
-  --in_loop_;
-  out_.push_back(note{log_level::warning, m.host + " (" + to_string(m.where.peer) + ") " + why + ": it no longer sets the pace and finishes by unicast"});
-  welcome_member(m);
-}
-
-void sender::update_rate_loop(time_point now) {
-  std::uint64_t cap = options_.window_packets_max;
-  const std::uint64_t packet = (layout_.segments() != 0 ? layout_.segment_bytes() : options_.rails[0].datagram_bytes) + data_header::wire_size;
-  cap = std::min<std::uint64_t>(cap, std::max<std::uint64_t>(options_.window_bytes_max / packet, 32));
-  for (member& m : members_) {
-    const bool wanted = m.state == member_state::active && m.ready && !m.asks_only && !m.deaf && !m.left_loop;
-    if (wanted && !m.in_loop && in_loop_ < options_.rate_loop_max) {
-      m.in_loop = true;
-      ++in_loop_;
-      m.last_progress = now;
-      least_confirmed_.reset();
-      m.sequence = std::max(m.sequence, sequence_);   // nothing sent so far is waited for
-      m.epoch_sequence = m.sequence;
-      m.epoch_received = m.received;
-    }
-    if (m.in_loop) {
-      // A packet is charged to the socket with its overhead and its rounding up; a quarter of the buffer is left over.
-      const std::uint64_t charged = std::bit_ceil(packet) + skb_overhead;
-      cap = std::min(cap, std::max<std::uint64_t>(m.buffer_bytes / charged * 3 / 4, 8));
-    }
-  }
-  window_.set_cap(cap);
-}
-
-// Looked for again only after somebody confirmed, came or went: never per packet.
-std::uint64_t sender::least_confirmed() const {
-  if (!least_confirmed_) {
-    std::uint64_t least = sequence_;
-    for (const member& m : members_)
-      if (m.in_loop) least = std::min(least, m.sequence);
-    if (in_loop_ == 0) return least;
-    least_confirmed_ = least;
-  }
-  return *least_confirmed_;
-}
-
-std::uint64_t sender::window_limit() const {
-  if (in_loop_ == 0) return ~std::uint64_t(0);
-  return least_confirmed() + window_.packets();
-}
-
-// When everything of a window is confirmed: what did the group lose of it in common?
-void sender::measure_window(time_point) {
-  if (in_loop_ == 0 || least_confirmed() < epoch_end_) return;
-  std::vector<double> losses;
-  for (member& m : members_) {
-    if (!m.in_loop) continue;
-    const std::uint64_t expected = m.sequence - m.epoch_sequence, got = m.received - m.epoch_received;
-    m.loss = expected == 0 || got >= expected ? 0 : 1 - static_cast<double>(got) / static_cast<double>(expected);
-    m.epoch_sequence = m.sequence;
-    m.epoch_received = m.received;
-    losses.push_back(m.loss);
-  }
-  // The lower median: one receiver behind a bad link does not slow the group, a bottleneck that half of it shares does.
-  const auto middle = losses.begin() + static_cast<std::ptrdiff_t>((losses.size() - 1) / 2);
-  std::ranges::nth_element(losses, middle);
-  window_.window_confirmed(*middle);
-  if (round_trip_peak_ > duration(0)) grtt_ = std::clamp(std::max(round_trip_peak_, std::chrono::duration_cast<duration>(grtt_ * 0.9)), duration(grtt_least), duration(grtt_most));
-  round_trip_peak_ = duration(0);
-  epoch_end_ = sequence_;
-  confirm_every_ = std::max<std::uint64_t>(window_.packets() / 4, 1);   // half a window goes while the other half is confirmed
-}
-
-void sender::check_members(time_point now) {
-  for (member& m : members_) {
-    if (m.state != member_state::active) continue;
-    if (now - m.last_heard > options_.silence)
-      end_member(m, member_state::lost, "not heard for " + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - m.last_heard).count()) +
-                                            " s: its process ended, or the network between is down");
-    else if (now - m.last_heard > 1s && now - m.called > 1s && m.proven) {
-      // Also for its neighbour table: a sender whose interface was made anew has another hardware address.
-      m.called = now;
-      announce_to(now, m.where, false);
-    }
-  }
-  if (state_ == session_state::streaming && bulk_ < segments_ && !members_.empty() &&
-      std::ranges::none_of(members_, [](const member& m) { return m.state == member_state::active && !m.asks_only && !m.deaf && !m.left_loop; })) {
-    // Nobody follows any more, so nothing would hold the first pass back: who is left, or comes back, asks for what it needs.
-    bulk_ = segments_;
-    out_.push_back(note{log_level::warning, "no receiver follows the multicast any more: what is missing is sent to those that ask"});
-  }
-  if (state_ == session_state::flushing)
-    for (member& m : members_) {
-      // Alive, but nothing comes of it. One that has everything may be busy with its disk for long.
-      const duration limit = m.segments >= segments_ ? 10 * options_.no_progress : options_.no_progress;
-      if (m.state == member_state::active && now - std::max(m.last_gain, times_.flushed) > limit)
-        end_member(m, member_state::incomplete, "alive, but made no progress for " + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(limit).count()) + " s: check its disk, and what drops unicast UDP to it");
-    }
-  if (in_loop_ < 2 || !window_shut_ || blocked_since_ == never) {   // shut may be a few packets short of full: see next_bulk
-    for (member& m : members_) m.alone = m.alone > 10ms ? m.alone - 10ms : duration(0);
-    return;
-  }
-  // The window is shut. Who holds it, and would the others go on?
-  member* slowest = nullptr;
-  std::uint64_t second = ~std::uint64_t(0);
-  for (member& m : members_) {
-    if (!m.in_loop) continue;
-    if (slowest == nullptr || m.sequence < slowest->sequence) {
-      if (slowest != nullptr) second = std::min(second, slowest->sequence);
-      slowest = &m;
-    } else {
-      second = std::min(second, m.sequence);
-    }
-  }
-  if (second < slowest->sequence + window_.packets() / 2) return;
-  slowest->alone += 50ms;
-  if (now - slowest->last_progress > options_.stall) leave_loop(*slowest, "has confirmed nothing for a while");
-  else if (slowest->alone > 2s) leave_loop(*slowest, "is slower than the others");
 }
 
 // --- state --------------------------------------------------------------------------------------------------------------
@@ -580,28 +262,6 @@ void sender::start(time_point now) {
 
 bool sender::table_ready(std::uint32_t object) const {
   return table_known_[object];
-}
-
-error sender::outcome() const {
-  std::uint32_t complete = 0, counted = 0;
-  std::string first;
-  for (const member& m : members_) {
-    // A process that was lost and then restarted on its host is counted once, by its later self.
-    const bool superseded = m.state == member_state::lost && std::ranges::any_of(members_, [&](const member& o) {
-      return &o != &m && o.host == m.host && o.where.peer.address == m.where.peer.address && o.joined > m.last_heard;
-    });
-    if (superseded) continue;
-    ++counted;
-    if (m.state == member_state::complete) ++complete;
-    else if (first.empty()) first = m.host + " (" + to_string(m.where.peer) + "): " + (m.reason.empty() ? "not complete" : m.reason);
-  }
-  const std::uint32_t needed = options_.quorum != 0 ? options_.quorum : std::max(options_.expect, counted);
-  if (complete >= needed && (complete > 0 || options_.serve)) return {};
-  if (counted == 0) return {errc::no_receiver, 0, "no receiver joined"};
-  std::string text = std::to_string(complete) + " of " + std::to_string(needed) + " receivers are complete";
-  if (counted < options_.expect) text += "; " + std::to_string(options_.expect - counted) + " of the expected never joined";
-  if (!first.empty()) text += "; " + first;
-  return {errc::incomplete, 0, std::move(text)};
 }
 
 void sender::settle(time_point now) {
@@ -669,23 +329,6 @@ void sender::finish(time_point now, error result) {
   for (const member& m : members_)
     if (m.proven && m.state != member_state::complete && m.state != member_state::failed) send({false, 0, m.where}, bye);
   out_.push_back(sender_finished{outcome_});
-}
-
-std::vector<receiver_report> sender::receivers() const {
-  static constexpr const char* names[] = {"active", "complete", "failed", "lost", "refused", "incomplete"};
-  std::vector<receiver_report> out;
-  for (const member& m : members_) {
-    receiver_report r;
-    r.id = m.host + " (" + to_string(m.where.peer) + ")";
-    r.state = names[static_cast<std::size_t>(m.state)];
-    r.reason = m.reason;
-    r.deaf = m.deaf;
-    r.left_rate_loop = m.left_loop;
-    r.nacks = m.nacks;
-    r.repaired_bytes = m.repaired_bytes;
-    out.push_back(std::move(r));
-  }
-  return out;
 }
 
 // --- output -------------------------------------------------------------------------------------------------------------
@@ -867,107 +510,6 @@ bool sender::next_bulk(time_point, send_segments& out) {
   return true;
 }
 
-bool sender::servable(std::uint64_t segment, time_point) {
-  const std::uint32_t object = layout_.object_of_segment(segment);
-  return segment < layout_.object(object).table_segment || table_ready(object);
-}
-
-bool sender::next_repair(time_point now, send_segments& out, std::uint32_t& whom) {
-  if (repairs_.empty()) {
-    repair_due_ = never;
-    return false;
-  }
-  if (repair_due_ == never || now < repair_due_) return false;
-  out.count = 0;
-  whom = repair_queue::several;
-  std::uint32_t looked = 0;
-  std::uint64_t room = window_limit() - std::min(window_limit(), sequence_);
-  auto e = repairs_.next();
-  for (; e && out.count < options_.batch_segments && looked < 512; e = repairs_.next(e->segments.last), ++looked) {
-    if (e->receiver != repair_queue::several && members_[e->receiver].state != member_state::active) {
-      repairs_.erase(e->segments);   // nobody is left who wants it
-      continue;
-    }
-    if (out.count != 0 && e->receiver != whom) continue;
-    if (out.count == 0 && e->receiver == repair_queue::several && room == 0) continue;
-    for (std::uint64_t s = e->segments.first; s < e->segments.last && out.count < options_.batch_segments; ++s) {
-      if (!servable(s, now)) {
-        s = layout_.object(layout_.object_of_segment(s)).last_segment - 1;   // it waits for its digest table: on to the next object
-        continue;
-      }
-      whom = e->receiver;
-      out.segments[out.count++] = s;
-      if (whom == repair_queue::several && out.count >= room) break;
-    }
-    if (whom == repair_queue::several && out.count >= room) break;
-  }
-  const bool saw_all = !e.has_value();   // nothing more is queued for this receiver
-  if (out.count == 0) {
-    repair_due_ = repairs_.empty() ? never : now + 1ms;   // the window is shut, or a digest table is being made
-    return false;
-  }
-  const bool to_group = whom == repair_queue::several;
-  for (std::uint32_t i = 0; i < out.count;) {   // consecutive ones as a range
-    std::uint32_t j = i + 1;
-    while (j < out.count && out.segments[j] == out.segments[j - 1] + 1) ++j;
-    const range r{out.segments[i], out.segments[j - 1] + 1};
-    repairs_.erase(r);
-    if (to_group) {
-      group_answers_.add(now, r, sequence_ + j - 1);
-    } else {
-      members_[whom].answers.add(now, r, members_[whom].unicast_sequence + j - 1);
-    }
-    i = j;
-  }
-  if (to_group) {
-    out.to = group();
-    out.sequence = sequence_;
-  } else {
-    member& m = members_[whom];
-    out.to = {false, 0, m.where};
-    out.sequence = m.unicast_sequence;
-    note_unicast(now, m, out.count);
-  }
-  out.flags = static_cast<std::uint8_t>(data_header::repair | (to_group ? 0 : data_header::unicast));
-  out.drained_last = repairs_.empty() || (!to_group && saw_all && members_[whom].direct.empty());
-  if (repairs_.empty()) repair_due_ = never;
-  return true;
-}
-
-bool sender::next_direct(time_point now, send_segments& out, std::uint32_t& whom) {
-  if (direct_segments_ == 0) return false;
-  const auto n = static_cast<std::uint32_t>(members_.size());
-  for (std::uint32_t k = 0; k < n; ++k) {
-    member& m = members_[(next_direct_ + k) % n];
-    if (m.state != member_state::active || m.direct.empty()) continue;
-    out.count = 0;
-    for (const auto& [first, last] : m.direct) {
-      for (std::uint64_t s = first; s < last && out.count < options_.batch_segments; ++s)
-        if (servable(s, now)) out.segments[out.count++] = s;
-        else s = layout_.object(layout_.object_of_segment(s)).last_segment - 1;
-      if (out.count >= options_.batch_segments) break;
-    }
-    if (out.count == 0) continue;
-    for (std::uint32_t i = 0; i < out.count;) {   // consecutive ones as a range
-      std::uint32_t j = i + 1;
-      while (j < out.count && out.segments[j] == out.segments[j - 1] + 1) ++j;
-      const range r{out.segments[i], out.segments[j - 1] + 1};
-      direct_segments_ -= m.direct.erase(r.first, r.last);
-      m.answers.add(now, r, m.unicast_sequence + j - 1);
-      i = j;
-    }
-    whom = (next_direct_ + k) % n;
-    next_direct_ = (whom + 1) % n;
-    out.to = {false, 0, m.where};
-    out.sequence = m.unicast_sequence;
-    note_unicast(now, m, out.count);
-    out.flags = data_header::repair | data_header::unicast;
-    out.drained_last = m.direct.empty();
-    return true;
-  }
-  return false;
-}
-
 std::optional<sender_action> sender::poll_action(time_point now) {
   if (!out_.empty()) {
     sender_action a = std::move(out_.front());
@@ -982,16 +524,17 @@ std::optional<sender_action> sender::poll_action(time_point now) {
   std::optional<sender_action> action(std::in_place, std::in_place_type<send_segments>);
   send_segments& batch = std::get<send_segments>(*action);
   std::uint32_t whom = repair_queue::several;
-  // Repairs take turns with the first pass, at most one packet for each of its packets; what it leaves idle is theirs.
+  // Repairs take turns with the first pass, at most one packet for each of its packets; what it leaves idle is theirs. But when
+  // it waits for the window the link may be busy all the same: then only for those it is waiting for.
   const bool turn = repair_credit_ > 0;
   bool repair = true;
-  if (turn && (next_repair(now, batch, whom) || next_direct(now, batch, whom))) {
+  if (turn && (next_repair(now, batch, whom, repairs_for::all) || next_direct(now, batch, whom, repairs_for::all))) {
     // What one receiver needs that does not keep up counts eightfold: serving it must not slow the others.
     repair_credit_ -= static_cast<std::int64_t>(batch.count) * (batch.to.group || members_[whom].in_loop ? 1 : 8);
   } else if (next_bulk(now, batch)) {
     repair = false;
     repair_credit_ = std::min<std::int64_t>(repair_credit_ + batch.count, 4 * batch_segments_max);
-  } else if (turn || !(next_repair(now, batch, whom) || next_direct(now, batch, whom))) {
+  } else if (const auto served = bulk_ < segments_ ? repairs_for::loop : repairs_for::all; turn || !(next_repair(now, batch, whom, served) || next_direct(now, batch, whom, served))) {
     window_shut_ = in_loop_ > 0 && sequence_ + window_.packets() / 4 >= window_limit();
     if (!window_shut_) blocked_since_ = never;
     else if (blocked_since_ == never) blocked_since_ = now;

@@ -126,6 +126,10 @@ class sender {
     std::uint64_t nacks = 0, repaired_bytes = 0;
   };
 
+  static constexpr duration grtt_least = std::chrono::microseconds(100);   // below this, timers measure the scheduler
+  static constexpr duration grtt_most = std::chrono::seconds(1);
+  static constexpr std::uint32_t catalogue_burst = 64;   // chunks at once, and that one NACK may draw: a default socket buffer holds 90 packets
+
   void on(time_point now, path from, const join& m);
   void on(time_point now, path from, const query& m);
   void on(time_point now, path from, const status& m);
@@ -134,6 +138,7 @@ class sender {
   void drop(const char* reason) { ++counters_.dropped[reason]; }
 
   member* by_token(path from, join_token token);
+  void answer_catalogue(time_point now, member& m, const nack& n);
   static void charge(member& m, std::uint64_t packets, std::uint64_t packet_bytes);
   void note_unicast(time_point now, member& m, std::uint32_t packets);
   static void measure_repair_round(time_point now, member& m);
@@ -165,8 +170,9 @@ class sender {
   bool use_group() const { return options_.multicast != multicast_use::off; }
 
   bool next_bulk(time_point now, send_segments& out);
-  bool next_repair(time_point now, send_segments& out, std::uint32_t& whom);
-  bool next_direct(time_point now, send_segments& out, std::uint32_t& whom);
+  enum class repairs_for : std::uint8_t { all, loop };    // loop: receivers outside the rate loop have to wait
+  bool next_repair(time_point now, send_segments& out, std::uint32_t& whom, repairs_for served);
+  bool next_direct(time_point now, send_segments& out, std::uint32_t& whom, repairs_for served);
   void account(time_point now, const send_segments& batch, bool repair);
   duration pace(std::uint64_t bytes) const;
 
