@@ -76,25 +76,6 @@ BOOST_AUTO_TEST_CASE(a_receiver_that_comes_at_60_percent_gets_everything_and_slo
   BOOST_TEST(beside_a_late_one < alone * 1.2 + 0.002, alone << " s alone, " << beside_a_late_one << " s");
 }
 
-// The sender's link is the bottleneck: what a late receiver is sent is taken from the first pass, which gives up a ninth.
-BOOST_AUTO_TEST_CASE(a_late_receiver_takes_a_ninth_of_a_saturated_link) {
-  const auto seconds_of_first_pass = [](bool with_late) {
-    node_options net = clean_network();
-    net.up.rate_bytes_per_s = 100'000'000;
-    scenario s({.receivers = 3, .objects = {{.parts = {32 << 20}}}, .network = net, .sender = {.engine = {.linger = 1s}}, .start_receivers = false});
-    s.start_receiver(0);
-    s.start_receiver(1);
-    run_to_segment(s, 8000);
-    if (with_late) s.start_receiver(2);
-    s.net().run_until([&] { return s.has_all(0) && s.has_all(1); }, 10s);
-    const double taken = seconds(s.net().now() - s.sender().engine().when().started);
-    if (with_late) expect_success(s, 10s);
-    return taken;
-  };
-  const double alone = seconds_of_first_pass(false), beside_a_late_one = seconds_of_first_pass(true);
-  BOOST_TEST(beside_a_late_one < alone * 1.15, alone << " s alone, " << beside_a_late_one << " s");
-}
-
 // --- 22 ------------------------------------------------------------------------------------------------------------------
 BOOST_DATA_TEST_CASE(sequences_wrap_and_loss_around_the_wrap_is_repaired, bdata::xrange(6), seed) {
   node_options net = rough_network(static_cast<std::uint64_t>(seed));

@@ -49,14 +49,14 @@ BOOST_AUTO_TEST_CASE(a_thousand_receivers_that_lose_one_percent_draw_each_segmen
 
 // One in a thousand: a third of the segments is repaired.
 BOOST_AUTO_TEST_CASE(what_one_receiver_comes_too_late_for_does_not_load_a_large_group) {
-  scenario s({.receivers = 31, .objects = {{.parts = {8 << 20}}}, .network = clean_network(), .sender = {.engine = {.linger = 1s}}, .start_receivers = false});
+  scenario s({.receivers = 31, .objects = {{.parts = {8 << 20}}}, .network = clean_network(), .sender = {.engine = {.rate_bytes_per_s = 20'000'000, .linger = 1s}}, .start_receivers = false});
   for (std::uint32_t n = 0; n < 30; ++n) s.start_receiver(n);
-  s.net().run_until([&] { return s.has_sender() && s.sender().engine().bulk_segment() > 4000; }, 20s);
+  s.net().run_until([&] { return s.has_sender() && s.sender().engine().bulk_segment() > 3000; }, 20s);
   s.start_receiver(30);
   expect_success(s, 20s);
   const auto& c = s.sender().engine().count();
   BOOST_TEST(c.multicast_repairs < 400u, c.multicast_repairs << " repairs to the group");
-  BOOST_TEST(c.unicast_repairs > 3000u, c.unicast_repairs << " to the late one");
+  BOOST_TEST(c.unicast_repairs > 2000u, c.unicast_repairs << " to the late one");
 }
 
 BOOST_AUTO_TEST_CASE(four_hundred_receivers_that_lose_one_in_a_thousand_cost_a_third_more) {

@@ -65,6 +65,42 @@ BOOST_AUTO_TEST_CASE(a_nack_beyond_the_last_segment_draws_nothing) {
   BOOST_TEST(s.engine.count().dropped.at("nack_out_of_range") == 2u);
 }
 
+// The first pass waits for the window, perhaps because the link is full: what a late receiver is sent then would slow the others.
+BOOST_AUTO_TEST_CASE(a_late_receiver_is_not_given_what_a_shut_window_leaves) {
+  sender_options o;
+  o.expect = 1;
+  lone_sender s({test::file("f", 20 << 20)}, o);
+  const join_token first = s.join_from(at(2), 2).token;
+  s.run(20ms);
+  std::uint64_t sent = 0, late_got = 0;
+  const welcome w = s.join_from(at(3), 3);
+  const auto confirm = [&](std::uint64_t sequence) {
+    const auto actions = s.hear(at(2), status{test::this_session, first, sequence, sequence, sequence, false, true});
+    sent += s.segments_in(actions, true);
+    late_got += s.segments_in(actions, false);
+  };
+  confirm(20);
+  confirm(s.engine.bulk_segment());
+  confirm(s.engine.bulk_segment());   // the window is shut now
+  late_got += s.segments_in(s.hear(at(3), nack_of(w.token, {{0, 100}})), false);
+  late_got += s.segments_in(s.run(50ms), false);
+  const std::uint64_t bulk = s.engine.bulk_segment();
+  BOOST_REQUIRE(bulk < s.engine.segments().segments());
+  BOOST_TEST(late_got <= 100u);
+  const std::uint64_t before = late_got;
+  late_got += s.segments_in(s.hear(at(3), nack_of(w.token, {{100, 400}})), false);
+  late_got += s.segments_in(s.run(50ms), false);
+  BOOST_TEST(late_got == before);     // it has had its share
+  for (int i = 0; i < 400 && s.engine.bulk_segment() < s.engine.segments().segments(); ++i) {
+    confirm(s.engine.bulk_segment());
+    const auto more = s.run(2ms);
+    sent += s.segments_in(more, true);
+    late_got += s.segments_in(more, false);
+  }
+  BOOST_TEST(late_got > 100u);        // while the first pass goes on it gets a part of it
+  BOOST_TEST(late_got <= 400u);
+}
+
 BOOST_AUTO_TEST_CASE(a_repeated_join_changes_nothing_and_is_answered_alike) {
   lone_sender s;
   const auto first = s.join_from(at(2), 2);
