@@ -45,14 +45,14 @@ class Peer:
     prepare: Optional[Callable] = None
 
 
-def _raw(store="file", calls="batched"):
+def _raw(store="file", calls="batched", digest="none"):
     def common(run, role, host):
         return [run.own("raw_multicast"), role, "--ledger", run.ledger(), "--interface", run.net.address(host),
                 "--group", "239.88.0.1", "--payload", run.mtu - 28 - 8, "--calls", calls]
 
     return Peer("limit", group="239.88.0.1", own="raw_multicast", compare=store != "discard",
                 receive=lambda run, i: [*common(run, "receive", i), "--size", run.size, "--index", i - 1,
-                                        "--output", f"{run.directory_of(i)}/out", "--store", store],
+                                        "--output", f"{run.directory_of(i)}/out", "--store", store, "--digest", digest],
                 send=lambda run: [*common(run, "send", 0), "--object", run.object, "--receivers", run.n])
 
 
@@ -144,6 +144,7 @@ PEERS = {
                                       *run.options("ddf_send"), run.object],
                 output=lambda run, i: f"{run.directory_of(i)}/{os.path.basename(run.object)}"),
     "raw-file": _raw(),
+    "raw-digest": _raw(digest="xxh3"),
     "raw-prefault": _raw(store="prefault"),
     "raw-discard": _raw(store="discard"),
     "raw-single": dataclasses.replace(_raw(calls="single"), slow=True),
@@ -171,9 +172,9 @@ PEERS = {
 }
 
 SETS = {
-    "all": [p for p in PEERS if p not in ("raw-single", "raw-prefault")],
+    "all": [p for p in PEERS if p not in ("raw-single", "raw-prefault", "raw-digest")],
     "core": ["ddf", "raw-file", "raw-discard", "tcp-cubic"],
-    "limit": ["raw-file", "raw-prefault", "raw-discard", "raw-single"],
+    "limit": ["raw-file", "raw-digest", "raw-prefault", "raw-discard", "raw-single"],
     "tcp": ["tcp-cubic", "tcp-bbr", "socat", "rsync"],
     "multicast": ["uftp", "udpcast", "norm"],
 }

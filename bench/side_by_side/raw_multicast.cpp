@@ -2,7 +2,7 @@
 //
 //   raw_multicast send    --object FILE --receivers N --ledger FILE ...
 //   raw_multicast receive --size BYTES --index I --ledger FILE [--output FILE] [--store file|prefault|discard] ...
-//   both: --group ADDRESS --port P --interface ADDRESS --payload BYTES [--calls batched|single] [--window BYTES]
+//   both: --group ADDRESS --port P --interface ADDRESS --payload BYTES [--calls batched|single] [--window BYTES] [--digest none|xxh3]
 //
 // What a protocol does with packets, the ledger does for free: a file in shared memory (so all hosts are on one
 // machine) where each receiver notes how many segments it has taken. The sender never runs more than a window ahead
@@ -14,6 +14,7 @@
 // single   one datagram a call on both sides, as the common tools do
 // file     gathered pwritev into a new file     prefault  into a mapped file whose pages exist before the transfer
 // discard  counted, not kept
+// xxh3     each MiB is also digested as it comes, as whoever verifies has to
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -38,6 +39,7 @@
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
+#include <xxh_x86dispatch.h>
 
 namespace {
 
@@ -55,7 +57,7 @@ struct alignas(64) ledger_line {
 };
 
 struct options {
-  std::string object, output, ledger, group = "239.88.0.1", interface, store = "file", calls = "batched";
+  std::string object, output, ledger, group = "239.88.0.1", interface, store = "file", calls = "batched", digest = "none";
   std::size_t payload = 1464, size = 0, window = 4'000'000;
   int port = 5999, receivers = 1, index = 0;
   bool single() const { return calls == "single"; }
@@ -216,6 +218,7 @@ int send(const options& o) {
 class sink {
  public:
   explicit sink(const options& o) : payload_(o.payload), seen_((o.size + o.payload - 1) / o.payload) {
+    if (o.digest == "xxh3") XXH3_128bits_reset(digest_ = XXH3_createState());
     if (o.store == "discard") return;
     const int file = checked(open(o.output.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600), o.output.c_str());
     checked(ftruncate(file, static_cast<off_t>(o.size)), "ftruncate");
@@ -239,6 +242,14 @@ class sink {
     ++taken_;
     const char* bytes = datagram + sizeof h;
     const std::size_t n = length - sizeof h;
+    if (digest_) {
+      XXH3_128bits_update(digest_, bytes, n);
+      if ((digested_ += n) >= 1 << 20) {
+        folded_ ^= XXH3_128bits_digest(digest_).low64;
+        XXH3_128bits_reset(digest_);
+        digested_ = 0;
+      }
+    }
     if (map_) std::memcpy(map_ + h.index * payload_, bytes, n);
     if (file_ < 0) return;
     if (pending_ == run_.size() || h.index != first_ + pending_) flush();
@@ -252,6 +263,7 @@ class sink {
   }
 
   std::uint64_t taken() const { return taken_; }
+  std::uint64_t folded() const { return folded_; }
   bool complete() const { return taken_ == seen_.size(); }
   bool over() const { return complete() || ends_ >= ends_to_believe; }
 
@@ -263,6 +275,9 @@ class sink {
   char* map_ = nullptr;
   std::array<iovec, 1024> run_;
   std::size_t pending_ = 0, first_ = 0;
+  XXH3_state_t* digest_ = nullptr;
+  std::size_t digested_ = 0;
+  std::uint64_t folded_ = 0;
 };
 
 std::size_t segment_length(msghdr& m, std::size_t whole) {
@@ -331,7 +346,8 @@ int receive(const options& o) {
     out.flush();
     note_taken(ledger, o.index, out.taken());
   }
-  std::printf("took %llu segments of %zu bytes\n", static_cast<unsigned long long>(out.taken()), o.payload);
+  std::printf("took %llu segments of %zu bytes, digests %llx\n", static_cast<unsigned long long>(out.taken()), o.payload,
+              static_cast<unsigned long long>(out.folded()));
   std::fflush(stdout);
   _exit(out.complete() ? 0 : 3);  // unmapping a large buffer is not part of the transfer
 }
@@ -350,6 +366,7 @@ int main(int argc, char** argv) {
     else if (name == "--interface") o.interface = value;
     else if (name == "--store") o.store = value;
     else if (name == "--calls") o.calls = value;
+    else if (name == "--digest") o.digest = value;
     else if (name == "--payload") o.payload = std::stoul(value);
     else if (name == "--size") o.size = std::stoul(value);
     else if (name == "--window") o.window = std::stoul(value);
