@@ -39,7 +39,11 @@
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
-#include <xxh_x86dispatch.h>
+#if __has_include(<xxh_x86dispatch.h>)
+#include <xxh_x86dispatch.h>  // the fastest code for this processor
+#else
+#include <xxhash.h>
+#endif
 
 namespace {
 
