@@ -328,7 +328,7 @@ report publication::make_report(const error& outcome) const {
     o.version = m.version.value;
     o.bytes = m.size();
     o.seconds = r.seconds;
-    if (count.data_segments == 0) o.encoding = "none";   // only digest tables: everybody had it
+    if (count.data_segments == 0 && m.size() != 0 && engine_->receivers_complete() != 0) o.encoding = "none";   // only digest tables: everybody had it
     o.problem = outcome;
     r.objects.push_back(std::move(o));
   }

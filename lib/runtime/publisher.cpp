@@ -106,6 +106,8 @@ class publisher_impl final : public publisher {
         const digest identity = item.source->identity();
         const bool unchanged = identity != digest{} && known->identity == identity;
         if (unchanged) item.digests = std::move(known->digests);   // not read again
+        if (options.version == 0 && !unchanged && known->version.value == ~std::uint64_t(0))
+          return fail(errc::invalid_argument, "'" + item.description.name + "' was published as the last version there is: give a version (mcsend --object-version), or another name");
         if (options.version == 0) item.description.version = version_id{known->version.value + (unchanged ? 0 : 1)};
         else if (options.version < known->version.value)
           warnings.push_back("version " + std::to_string(options.version) + " of '" + item.description.name + "' is older than version " + std::to_string(known->version.value) + ", which was published from here");
@@ -235,6 +237,8 @@ result<std::unique_ptr<publisher>> publisher::open(const publisher_options& give
     if (options.interfaces.empty()) options.interfaces = {address_text(*source)};
   }
   auto plan = plan_network(options);
+  if (!plan && !given.source.empty() && given.interfaces.empty() && plan.error().what.starts_with("interface"))
+    return fail(errc::invalid_argument, "source: no interface of this host has the address " + given.source + " (see: ip address)");
   if (!plan) return tl::unexpected(plan.error());
   if (plan->source)
     for (network_interface& n : plan->interfaces.rails)

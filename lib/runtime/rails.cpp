@@ -34,6 +34,8 @@ result<network_plan> plan_network(const network_options& o) {
   plan.interfaces_named = !o.interfaces.empty() || group->scope != 0;
   if (plan.group.v6 && plan.group.scope == 0 && (plan.group.address[1] & 0x0f) <= 2 && plan.interfaces.rails.size() != 1)
     return fail(errc::invalid_argument, "group: the link-local group " + address_text(plan.group) + " needs an interface: [" + address_text(plan.group) + "%eth0]:" + std::to_string(plan.group.port) + " or --interface");
+  // A link-local address means nothing to the system without its link.
+  if (plan.group.v6 && plan.group.scope == 0 && (plan.group.address[1] & 0x0f) <= 2) plan.group.scope = plan.query.scope = plan.interfaces.rails.front().index;
   return plan;
 }
 

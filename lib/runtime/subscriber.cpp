@@ -227,6 +227,10 @@ class subscriber_impl final : public subscriber {
 
   void begin(session_id session, path from, bool to_group, std::span<const std::byte> bytes) {
     if (stopping_ || ending_) return;
+    if (plan_.source && from.peer.address != plan_.source->address) {
+      ++dropped_["other_source"];
+      return;
+    }
     if (active_.size() >= sessions_max) {
       ++dropped_["too_many_sessions"];
       return;
@@ -265,6 +269,14 @@ class subscriber_impl final : public subscriber {
     last_session_ = now();
     if (r.engine().wanted_nothing()) {
       shell_.log(log_level::info, "a session held nothing that was asked for");
+      offered_.clear();
+      for (const manifest& m : r.engine().objects()) {
+        if (offered_.size() >= 200) {
+          offered_ += ", …";
+          break;
+        }
+        offered_ += (offered_.empty() ? "'" : ", '") + printable(m.name) + "'";
+      }
       if (stopping_ && active_.empty()) end({errc::interrupted, 0, "interrupted while waiting for a sender"});
       return;
     }
@@ -330,6 +342,8 @@ class subscriber_impl final : public subscriber {
     const bool waiting = std::ranges::none_of(active_, [](const auto& r) { return r->engine().joined(); });
     if (waiting && !active_.empty() && !shell_.options.follow && now() - active_.front()->engine().when().first_heard > duration(shell_.options.sender_silence))
       return end({errc::network, 0, "a sender at " + to_string(active_.front()->engine().sender_path().peer) + " is heard, but what it answers does not arrive: a firewall on this host or on the way drops unicast UDP to this program (nft list ruleset)"});
+    if (waiting && !offered_.empty() && !shell_.options.follow && now() - last_session_ > duration(shell_.options.timeout) && now() - started_at_ > duration(shell_.options.timeout))
+      return end({errc::no_sender, 0, "a sender was heard, but nothing it offers was asked for: it has " + offered_ + ". Name one of these, or a pattern that matches ('**' matches every name)"});
     if (waiting && !shell_.options.follow && now() - last_session_ > duration(shell_.options.timeout) && now() - started_at_ > duration(shell_.options.timeout)) {
       return end({errc::no_sender, 0,
                   "no sender was heard on " + to_string(plan_.group) + " within " + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(shell_.options.timeout).count()) + " s (listening on " +
@@ -394,8 +408,9 @@ class subscriber_impl final : public subscriber {
     const std::uint64_t full = (group_ ? group_->kernel_drops() : 0) + unicast_->kernel_drops();
     if (full != 0) {
       r.dropped["receive buffer full"] += full;
-      r.warnings.push_back(std::to_string(full) + " packets found the receive buffer full (" + std::to_string(group_ ? group_->receive_buffer() : unicast_->receive_buffer()) +
-                           " bytes granted); raise it: sysctl -w net.core.rmem_max=33554432");
+      const std::uint32_t granted = group_ ? group_->receive_buffer() : unicast_->receive_buffer();
+      r.warnings.push_back(std::to_string(full) + " packets found the receive buffer full (" + std::to_string(granted) + " bytes granted); they were sent again. " +
+                           (granted >= shell_.options.socket_buffer ? "This host was too busy to take them in time" : "Raise it: sysctl -w net.core.rmem_max=33554432"));
     }
     {
       const std::lock_guard lock(mutex_);
@@ -428,6 +443,7 @@ class subscriber_impl final : public subscriber {
   std::vector<std::string> used_interfaces_;
   report report_building_;
   error last_outcome_;
+  std::string offered_;   // by a session that held nothing that was asked for
   bool started_ = false, stopping_ = false, ending_ = false;
   std::thread thread_;
 

@@ -281,12 +281,14 @@ void sender::settle(time_point now) {
       ready += m.state == member_state::active && m.ready && (m.datagram_bytes != 0 || m.deaf || !use_group());
     }
     const bool waited = waited_ = now - times_.opened >= options_.wait;
+    // Who joined has refused, failed or gone, and told why: that is the answer, not that nobody joined.
+    if (active == 0 && !members_.empty() && !options_.serve && (waited || (options_.expect != 0 && members_.size() >= options_.expect))) return finish(now, outcome());
     if (options_.expect != 0 ? ready >= options_.expect || (waited && active > 0) : waited && active > 0) {
       start(now);
     } else if (waited && !options_.serve) {
       finish(now, {errc::no_receiver, 0,
                    "no receiver joined within " + std::to_string(seconds(options_.wait)).substr(0, 5) +
-                       " s. Is mcrecv running with the same --group? Check the interface (--interface), the host firewalls (UDP), and whether the "
+                       " s. Start mcrecv first, or give mcsend --wait or --expect. Is mcrecv running with the same --group? Check the interface (--interface), the host firewalls (UDP), and whether the "
                        "switch forwards multicast (IGMP snooping with a querier)"});
       return;
     }

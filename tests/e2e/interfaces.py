@@ -205,4 +205,17 @@ def a_link_local_group_without_a_scope_says_what_to_add(field):
         tool.says("%eth0", "--interface")
 
 
+@case("48", receivers=1)
+def a_link_local_group_takes_its_scope_from_the_one_interface(field):
+    field.file("model.bin", 1000)
+    for host in (0, 1):
+        field.net.decoy(host)
+    group = "[ff12::77:7]:7700"
+    receiver = field.receive("--interface", "eth0", group=group)
+    sender = field.send("--interface", "eth0", "--expect", "1", "model.bin", group=group)
+    field.complete(receiver, "model.bin")
+    sender.wait(5, 0)
+    check("deaf" not in receiver.text() and "no multicast" not in receiver.text(), "it came by unicast", receiver)
+
+
 main()

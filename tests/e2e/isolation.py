@@ -51,6 +51,26 @@ def two_groups_on_one_port_of_one_host_do_not_mix(field):
         sender.wait(5, 0)
 
 
+@case(receivers=2, changes=False)
+def what_a_sender_offers_is_named_when_nothing_of_it_was_asked_for(field):
+    field.file("model.bin", 1 * MiB)
+    receiver = field.receive("nomatch", timeout="2s")
+    sender = field.send("--expect", "1", "--wait", "3s", "model.bin")
+    receiver.wait(10, 3)
+    receiver.says("nothing it offers was asked for", "'model.bin'")
+    sender.wait(10, 3)
+
+
+@case(receivers=2, changes=False)
+def only_the_named_source_is_listened_to(field):
+    field.file("model.bin", 1 * MiB)
+    receiver = field.receive("--source", field.net.address(2), timeout="2s")
+    sender = field.send("--expect", "1", "--wait", "3s", "model.bin")
+    receiver.wait(10, 3)
+    field.nothing_visible(receiver)
+    sender.wait(10, 3)
+
+
 @case("5", receivers=2, changes=False)
 def foreign_packets_are_dropped_and_counted(field):
     field.file("model.bin", 16 * MiB)

@@ -378,6 +378,21 @@ BOOST_AUTO_TEST_CASE(a_sender_without_receivers_ends_with_advice) {
   BOOST_TEST(outcome.what.find("IGMP") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(receivers_that_all_refuse_are_named_at_once) {
+  sender_options o;
+  o.expect = 1;
+  o.wait = 60s;
+  lone_sender s({test::file("f", 1000)}, o);
+  const welcome w = s.join_from(at(2), 2, false);
+  error outcome;
+  std::vector<sender_action> seen = s.hear(at(2), done{test::this_session, w.token, done_state::failed, static_cast<std::uint8_t>(errc::refused), 0, 1, 0, 0, 0, "a folder is in the way"});
+  for (auto& a : s.run(1s)) seen.push_back(std::move(a));
+  for (const auto& a : seen)
+    if (const auto* f = std::get_if<sender_finished>(&a)) outcome = f->outcome;
+  BOOST_TEST((outcome.code == errc::incomplete));
+  BOOST_TEST(outcome.what.find("a folder is in the way") != std::string::npos, outcome.what);
+}
+
 BOOST_AUTO_TEST_CASE(when_the_last_receiver_is_lost_the_first_pass_ends) {
   lone_sender s({test::file("f", 50'000'000)});
   s.join_from(at(2), 2);

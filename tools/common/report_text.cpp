@@ -153,7 +153,7 @@ std::string summary_text(const report& r) {
   if (r.bad_blocks > 0) out += fmt::format("; {} bad blocks", r.bad_blocks);
   out += "\n";
   if (r.resumed_bytes > 0)
-    out += fmt::format("resumed     {} were there already and are verified\n", bytes_text(r.resumed_bytes));
+    out += fmt::format("resumed     {} were there already\n", bytes_text(r.resumed_bytes));
 
   std::vector<std::string> parts;
   for (const auto& [stage, seconds] : stage_list(r.stages))
