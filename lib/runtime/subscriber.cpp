@@ -21,6 +21,14 @@ static constexpr std::uint32_t receive_buffer_least = 1 << 20;   // less is told
 static constexpr std::size_t sessions_max = 16;      // at once
 static constexpr std::size_t remembered_max = 256;   // ended sessions whose late packets are not mistaken for new ones
 
+// 30, 0.5: without trailing zeros.
+static std::string seconds_text(std::chrono::nanoseconds d) {
+  std::string text = std::to_string(seconds(duration(d)));
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
 class subscriber_impl final : public subscriber {
  public:
   subscriber_impl(const subscriber_options& options, network_plan plan)
@@ -340,13 +348,13 @@ class subscriber_impl final : public subscriber {
     if (ending_) return;
     refresh_interfaces();
     const bool waiting = std::ranges::none_of(active_, [](const auto& r) { return r->engine().joined(); });
-    if (waiting && !active_.empty() && !shell_.options.follow && now() - active_.front()->engine().when().first_heard > duration(shell_.options.sender_silence))
+    if (waiting && !active_.empty() && !shell_.options.follow && now() - active_.front()->engine().when().first_heard > std::min(duration(shell_.options.sender_silence), duration(shell_.options.timeout)))
       return end({errc::network, 0, "a sender at " + to_string(active_.front()->engine().sender_path().peer) + " is heard, but what it answers does not arrive: a firewall on this host or on the way drops unicast UDP to this program (nft list ruleset)"});
     if (waiting && !offered_.empty() && !shell_.options.follow && now() - last_session_ > duration(shell_.options.timeout) && now() - started_at_ > duration(shell_.options.timeout))
       return end({errc::no_sender, 0, "a sender was heard, but nothing it offers was asked for: it has " + offered_ + ". Name one of these, or a pattern that matches ('**' matches every name)"});
     if (waiting && !shell_.options.follow && now() - last_session_ > duration(shell_.options.timeout) && now() - started_at_ > duration(shell_.options.timeout)) {
       return end({errc::no_sender, 0,
-                  "no sender was heard on " + to_string(plan_.group) + " within " + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(shell_.options.timeout).count()) + " s (listening on " +
+                  "no sender was heard on " + to_string(plan_.group) + " within " + seconds_text(shell_.options.timeout) + " s (listening on " +
                       describe(plan_.interfaces.rails, plan_.group) + "). Is mcsend running with the same --group? Check --interface, the firewall (UDP port " + std::to_string(plan_.group.port) +
                       "), and the switch's IGMP snooping; give --source ADDR to reach the sender where no multicast passes"});
     }

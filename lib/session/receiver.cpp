@@ -148,7 +148,7 @@ void receiver::on(time_point now, const close_session& c) {
   errc code = errc::sender_lost;
   for (const errc told : {errc::source_changed, errc::incomplete})
     if (c.code == static_cast<std::uint8_t>(told)) code = told;
-  finish(now, {code, 0, "the sender ended the session before everything was here (" + why + "); what arrived is kept for a resume"});
+  finish(now, {code, 0, "the sender ended the session before everything was here (" + why + (code == errc::source_changed ? "); receive it again when it has been published again" : "); what arrived is kept for a resume")});
 }
 
 void receiver::handle_run(time_point now, path from, bool to_group, const data_run& run) {
