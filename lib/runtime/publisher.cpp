@@ -8,6 +8,7 @@
 #include "lib/model/object_name.hpp"
 #include "lib/runtime/publication.hpp"
 #include "lib/store/descriptor_cache.hpp"
+#include "lib/store/partial_name.hpp"
 
 namespace ddf {
 
@@ -101,6 +102,9 @@ class publisher_impl final : public publisher {
     for (opened_source& s : sources) {
       session_source::item item{std::move(s.description), std::move(s.source), {}};
       warnings.insert(warnings.end(), s.warnings.begin(), s.warnings.end());
+      const std::string& name = item.description.name;
+      if (is_partial_name(std::string_view(name).substr(name.rfind('/') + 1)))
+        return fail(errc::invalid_argument, "'" + printable(name) + "': names of that form are for partial files only, and every receiver refuses them; give another one (mcsend --name)");
       if (options.version != 0) item.description.version = version_id{options.version};
       if (auto known = shell_.published.load(item.description.name)) {
         const digest identity = item.source->identity();

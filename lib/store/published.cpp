@@ -11,7 +11,7 @@
 
 namespace ddf {
 
-static constexpr std::string_view magic = "ddfpubl1";
+static constexpr std::string_view magic = "ddfpubl2";
 static constexpr std::size_t bytes_max = 512 + digest_table::bytes(limits::blocks);
 
 static digest read_digest(reader& r) {

@@ -9,7 +9,7 @@
 
 namespace ddf {
 
-static constexpr std::string_view partial_magic = "ddfpart1", committed_magic = "ddfdone1", digests_magic = "ddfdgst1";
+static constexpr std::string_view partial_magic = "ddfpart1", committed_magic = "ddfdone1", digests_magic = "ddfdgst2";
 
 static digest read_digest(reader& r) {
   digest d;

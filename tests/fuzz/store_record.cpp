@@ -29,6 +29,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bytes input = std::as_bytes(std::span(data, size));
   parse_all(input);
   // As the body of an intact record, so that the search is not stopped by the digest.
-  for (const std::string_view magic : {"ddfpart1", "ddfdone1", "ddfdgst1", "ddfpubl1"}) parse_all(ddf::seal_record(magic, input));
+  for (const std::string_view magic : {"ddfpart1", "ddfdone1", "ddfdgst2", "ddfpubl2"}) parse_all(ddf::seal_record(magic, input));
   return 0;
 }

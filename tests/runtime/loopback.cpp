@@ -257,6 +257,17 @@ BOOST_AUTO_TEST_CASE(bad_options_name_the_field) {
   fails([](auto& o) { o.source = "239.1.1.1"; }, "source");
 }
 
+BOOST_AUTO_TEST_CASE(a_name_that_every_receiver_refuses_is_not_published) {
+  auto p = ddf::publisher::open(publisher_on(next_group()));
+  BOOST_REQUIRE(p);
+  const auto bytes = pattern(10, 1);
+  const std::vector<ddf::part_view> parts{{"", bytes, 1}};
+  auto t = (*p)->publish("folder/.a.ddf-00000000.partial", parts, {});
+  BOOST_REQUIRE(!t);
+  BOOST_TEST((t.error().code == ddf::errc::invalid_argument));
+  BOOST_TEST(t.error().what.find("partial") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(destroying_either_end_in_the_middle_is_clean) {
   for (int who = 0; who < 2; ++who) {
     const std::string group = next_group();
