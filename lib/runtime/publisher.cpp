@@ -103,7 +103,7 @@ class publisher_impl final : public publisher {
       session_source::item item{std::move(s.description), std::move(s.source), {}};
       warnings.insert(warnings.end(), s.warnings.begin(), s.warnings.end());
       const std::string& name = item.description.name;
-      if (is_partial_name(std::string_view(name).substr(name.rfind('/') + 1)))
+      if (has_partial_name(name))
         return fail(errc::invalid_argument, "'" + printable(name) + "': names of that form are for partial files only, and every receiver refuses them; give another one (mcsend --name)");
       if (options.version != 0) item.description.version = version_id{options.version};
       if (auto known = shell_.published.load(item.description.name)) {
@@ -238,11 +238,14 @@ result<std::unique_ptr<publisher>> publisher::open(const publisher_options& give
   if (!options.source.empty()) {   // what receivers joined for: we send from that address
     auto source = parse_endpoint(options.source, 1);
     if (!source) return fail(errc::invalid_argument, "source: " + source.error().what);
-    if (options.interfaces.empty()) options.interfaces = {address_text(*source)};
+    if (options.interfaces.empty()) {
+      const auto all = list_interfaces();
+      const auto has = [&](const network_interface& n) { return std::ranges::any_of(n.addresses, [&](const interface_address& a) { return a.address.address == source->address; }); };
+      if (all && std::ranges::none_of(*all, has)) return fail(errc::invalid_argument, "source: no interface of this host has the address " + given.source + " (see: ip address)");
+      options.interfaces = {address_text(*source)};
+    }
   }
   auto plan = plan_network(options);
-  if (!plan && !given.source.empty() && given.interfaces.empty() && plan.error().what.starts_with("interface"))
-    return fail(errc::invalid_argument, "source: no interface of this host has the address " + given.source + " (see: ip address)");
   if (!plan) return tl::unexpected(plan.error());
   if (plan->source)
     for (network_interface& n : plan->interfaces.rails)

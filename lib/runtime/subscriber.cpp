@@ -348,13 +348,13 @@ class subscriber_impl final : public subscriber {
     if (ending_) return;
     refresh_interfaces();
     const bool waiting = std::ranges::none_of(active_, [](const auto& r) { return r->engine().joined(); });
-    if (waiting && !active_.empty() && !shell_.options.follow && now() - active_.front()->engine().when().first_heard > std::min(duration(shell_.options.sender_silence), duration(shell_.options.timeout)))
+    const duration timeout = shell_.options.timeout;
+    if (waiting && !active_.empty() && !shell_.options.follow && now() - active_.front()->engine().when().first_heard > std::min(duration(shell_.options.sender_silence), timeout))
       return end({errc::network, 0, "a sender at " + to_string(active_.front()->engine().sender_path().peer) + " is heard, but what it answers does not arrive: a firewall on this host or on the way drops unicast UDP to this program (nft list ruleset)"});
-    if (waiting && !offered_.empty() && !shell_.options.follow && now() - last_session_ > duration(shell_.options.timeout) && now() - started_at_ > duration(shell_.options.timeout))
-      return end({errc::no_sender, 0, "a sender was heard, but nothing it offers was asked for: it has " + offered_ + ". Name one of these, or a pattern that matches ('**' matches every name)"});
-    if (waiting && !shell_.options.follow && now() - last_session_ > duration(shell_.options.timeout) && now() - started_at_ > duration(shell_.options.timeout)) {
+    if (waiting && !shell_.options.follow && now() - last_session_ > timeout && now() - started_at_ > timeout) {
+      if (!offered_.empty()) return end({errc::no_sender, 0, "a sender was heard, but nothing it offers was asked for: it has " + offered_ + ". Name one of these, or a pattern that matches ('**' matches every name)"});
       return end({errc::no_sender, 0,
-                  "no sender was heard on " + to_string(plan_.group) + " within " + seconds_text(shell_.options.timeout) + " s (listening on " +
+                  "no sender was heard on " + to_string(plan_.group) + " within " + seconds_text(timeout) + " s (listening on " +
                       describe(plan_.interfaces.rails, plan_.group) + "). Is mcsend running with the same --group? Check --interface, the firewall (UDP port " + std::to_string(plan_.group.port) +
                       "), and the switch's IGMP snooping; give --source ADDR to reach the sender where no multicast passes"});
     }

@@ -1,13 +1,8 @@
 #include "lib/session/receiver.hpp"
 
 #include <algorithm>
-#include <array>
 
-#include "lib/model/assert.hpp"
 #include "lib/model/object_name.hpp"
-#include "lib/session/nack_backoff.hpp"
-#include "lib/wire/catalogue_codec.hpp"
-#include "lib/wire/cursor.hpp"
 
 namespace ddf {
 

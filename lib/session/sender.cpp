@@ -176,6 +176,7 @@ void sender::on(time_point now, path from, const done& d) {
   }
   if (m->state != member_state::active) return;
   m->repaired_bytes = std::max(m->repaired_bytes, d.repaired_bytes);
+  m->may_return = d.code == static_cast<std::uint8_t>(errc::interrupted);
   switch (d.state) {
     case done_state::complete: end_member(*m, member_state::complete, {}); break;
     case done_state::failed: end_member(*m, member_state::failed, d.reason.empty() ? "failed without a reason" : printable(d.reason)); break;
@@ -275,14 +276,17 @@ void sender::settle(time_point now) {
     }
   }
   if (state_ == session_state::gathering) {
-    std::uint32_t ready = 0, active = 0;
+    std::uint32_t ready = 0, active = 0, final = 0;
     for (const member& m : members_) {
+      final += m.state != member_state::active && m.state != member_state::lost && !m.may_return;
       active += m.state == member_state::active;
       ready += m.state == member_state::active && m.ready && (m.datagram_bytes != 0 || m.deaf || !use_group());
     }
     const bool waited = waited_ = now - times_.opened >= options_.wait;
-    // Who joined has refused, failed or gone, and told why: that is the answer, not that nobody joined.
-    if (active == 0 && !members_.empty() && !options_.serve && (waited || (options_.expect != 0 && members_.size() >= options_.expect))) return finish(now, outcome());
+    // Who joined has refused or failed, and told why: that is the answer, not that nobody joined. Who was lost or interrupted may
+    // come back while there is time.
+    const bool none_will = options_.expect != 0 && final >= options_.expect && final == members_.size();
+    if (active == 0 && !members_.empty() && !options_.serve && (waited || none_will)) return finish(now, outcome());
     if (options_.expect != 0 ? ready >= options_.expect || (waited && active > 0) : waited && active > 0) {
       start(now);
     } else if (waited && !options_.serve) {

@@ -106,6 +106,7 @@ class sender {
     std::string reason;
     bool ready = false, asks_only = false, deaf = false;
     bool proven = false;                                    // used its token: it receives at the address it claims
+    bool may_return = false;                                // it was interrupted: whoever did that may start it again
     refusal refused = refusal::none;
     bool in_loop = false, left_loop = false;
     std::uint32_t rails = 0, buffer_bytes = 0;

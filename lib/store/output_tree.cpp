@@ -33,8 +33,7 @@ result<void> check_description(const manifest& m) {
   manifest as_landing = m;   // parts of memory get a folder's names, so they must keep its rules
   if (m.kind == object_kind::memory) as_landing.kind = lands_as_file(m) ? object_kind::file : object_kind::folder;
   if (auto ok = check_catalogue({as_landing}); !ok) return ok;
-  for (std::string rest = m.name; !rest.empty(); rest = parent_of(rest))
-    if (is_partial_name(base_of(rest))) return fail(errc::refused, "object '" + printable(m.name) + "': names of that form are for partial files only");
+  if (has_partial_name(m.name)) return fail(errc::refused, "object '" + printable(m.name) + "': names of that form are for partial files only");
   return {};
 }
 

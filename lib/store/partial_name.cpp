@@ -36,4 +36,13 @@ bool is_partial_name(std::string_view component) {
   return component.ends_with(middle) && tag.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
+bool has_partial_name(std::string_view object_name) {
+  for (;;) {
+    const auto slash = object_name.find('/');
+    if (is_partial_name(object_name.substr(0, slash))) return true;
+    if (slash == std::string_view::npos) return false;
+    object_name.remove_prefix(slash + 1);
+  }
+}
+
 }  // namespace ddf

@@ -9,7 +9,9 @@ namespace ddf {
 /// Output: a component of at most 255 bytes; of a name too long for that, the beginning and a digest.
 std::string partial_name(const std::string& base, std::string_view tag);
 
-/// Whether a component looks like a partial_name(). No object may be named so.
+/// Whether a component looks like a partial_name().
 bool is_partial_name(std::string_view component);
+/// Whether a component of an object's name does: no object may be named so.
+bool has_partial_name(std::string_view object_name);
 
 }  // namespace ddf

@@ -393,6 +393,19 @@ BOOST_AUTO_TEST_CASE(receivers_that_all_refuse_are_named_at_once) {
   BOOST_TEST(outcome.what.find("a folder is in the way") != std::string::npos, outcome.what);
 }
 
+BOOST_AUTO_TEST_CASE(an_interrupted_receiver_may_come_back_before_the_start) {
+  sender_options o;
+  o.expect = 1;
+  o.wait = 60s;
+  lone_sender s({test::file("f", 1000)}, o);
+  const welcome w = s.join_from(at(2), 2, false);
+  s.hear(at(2), done{test::this_session, w.token, done_state::leaving, static_cast<std::uint8_t>(errc::interrupted), 0, 0, 0, 0, 0, "interrupted"});
+  for (const auto& a : s.run(10s)) BOOST_REQUIRE(!std::holds_alternative<sender_finished>(a));
+  s.join_from(at(2, 1001), 3);
+  s.run(1s);
+  BOOST_TEST((s.engine.state() != session_state::gathering));
+}
+
 BOOST_AUTO_TEST_CASE(when_the_last_receiver_is_lost_the_first_pass_ends) {
   lone_sender s({test::file("f", 50'000'000)});
   s.join_from(at(2), 2);
