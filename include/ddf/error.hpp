@@ -24,6 +24,9 @@ enum class errc : std::uint8_t {
   no_multicast,       // multicast was required and does not arrive
   interrupted,        // a signal or stop()
   unsupported,        // this build or this host cannot do it
+  stale_base,         // a delta starts from another version than the one that is here
+  corrupt,            // what is stored or was received is damaged, and no whole copy can be had
+  unknown_version,    // this version is not here (any more)
 };
 
 /// The short name of a code, for JSON and logs: "sender_lost". Cost: O(1).

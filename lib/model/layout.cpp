@@ -8,11 +8,13 @@ namespace ddf {
 
 static std::uint64_t divide_up(std::uint64_t a, std::uint64_t b) { return a / b + (a % b != 0); }
 
-layout::layout(const catalogue& c, std::uint32_t segment_bytes) : segment_bytes_(segment_bytes) {
+layout::layout(const std::vector<manifest>& objects, std::uint32_t segment_bytes, std::size_t deltas_from) : segment_bytes_(segment_bytes) {
   DDF_ASSERT(segment_bytes >= limits::segment_bytes_min && segment_bytes <= limits::segment_bytes_max);
-  objects_.reserve(c.size());
-  for (std::uint32_t o = 0; o < c.size(); ++o) {
-    const manifest& m = c[o];
+  objects_.resize(objects.size());
+  const std::size_t deltas = objects.size() - std::min(deltas_from, objects.size());
+  for (std::size_t n = 0; n < objects.size(); ++n) {
+    const auto o = static_cast<std::uint32_t>(n < deltas ? objects.size() - deltas + n : n - deltas);
+    const manifest& m = objects[o];
     object_extent extent;
     extent.first_segment = segments_;
     extent.first_block = blocks_;
@@ -36,7 +38,7 @@ layout::layout(const catalogue& c, std::uint32_t segment_bytes) : segment_bytes_
     segments_ += table_segments;
     blocks_ += 1;
     extent.last_segment = segments_;
-    objects_.push_back(extent);
+    objects_[o] = extent;
   }
 }
 
@@ -68,6 +70,13 @@ std::uint64_t layout::block_of_segment(std::uint64_t segment) const {
 }
 
 std::uint32_t layout::object_of_segment(std::uint64_t segment) const { return run_of_segment(segment).object; }
+
+range layout::segments_of_rows(std::uint32_t object, std::uint64_t first, std::uint64_t last) const {
+  const object_extent& e = objects_[object];
+  DDF_ASSERT(first <= last && e.first_block + last <= e.table_block);
+  if (first == last) return {e.first_segment, e.first_segment};
+  return {block(e.first_block + first).first_segment, block(e.first_block + last - 1).last_segment};
+}
 
 segment_extent layout::segment(std::uint64_t segment) const {
   const run& r = run_of_segment(segment);

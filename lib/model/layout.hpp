@@ -1,12 +1,13 @@
 // Where every segment of a session belongs.
 //
-// A session is one line of segments, numbered from 0: object after object, and within an object its data (part after
+// A session is one line of segments, numbered from 0: deltas first, then object after object, and within an object its data (part after
 // part, block after block), then its digest table. A segment never crosses a block. Blocks are numbered through the
 // session too; the digest table of an object counts as one block of its own, after the object's data blocks.
 #pragma once
 #include <cstdint>
 #include <vector>
 #include "lib/model/manifest.hpp"
+#include "lib/model/range_set.hpp"
 
 namespace ddf {
 
@@ -41,8 +42,9 @@ struct object_extent {
 class layout {
  public:
   layout() = default;
-  /// Input: a catalogue that check_catalogue() accepts; `segment_bytes` within limits. Cost: O(parts).
-  layout(const catalogue& c, std::uint32_t segment_bytes);
+  /// Input: a catalogue that check_catalogue() accepts, perhaps followed by the manifests of deltas: from index `deltas_from` on.
+  /// These come first in the line, so that who needs no more is through first. `segment_bytes` within limits. Cost: O(parts).
+  layout(const std::vector<manifest>& objects, std::uint32_t segment_bytes, std::size_t deltas_from = ~std::size_t(0));
 
   std::uint64_t segments() const { return segments_; }
   std::uint64_t blocks() const { return blocks_; }
@@ -50,6 +52,8 @@ class layout {
   std::size_t objects() const { return objects_.size(); }
   const object_extent& object(std::uint32_t index) const { return objects_[index]; }
   std::uint32_t object_of_segment(std::uint64_t segment) const;
+  /// The segments of the blocks [first, last) of an object's digest table rows.
+  range segments_of_rows(std::uint32_t object, std::uint64_t first, std::uint64_t last) const;
 
   /// Input: segment < segments(), block < blocks(). Cost: O(log parts); O(1) when near the last one asked for.
   segment_extent segment(std::uint64_t segment) const;

@@ -61,11 +61,13 @@ struct prepare_digests {   // the digest table of an object is asked for before 
   std::uint32_t object = 0;
 };
 
+struct plan_session {};   // everyone who will be waited for has said what it holds: decide what is sent beside the whole, and answer with handle_plan()
+
 struct sender_finished {
   error outcome;
 };
 
-using sender_action = std::variant<send_message, send_segments, prepare_digests, note, sender_finished>;
+using sender_action = std::variant<send_message, send_segments, prepare_digests, note, sender_finished, plan_session>;
 
 // --- receiver -------------------------------------------------------------------------------------------------
 
@@ -88,6 +90,10 @@ struct commit_object {   // complete and verified: make it visible, answer with 
   std::uint32_t object = 0;
 };
 
+struct apply_delta {   // the delta is complete and verified: make what it makes of its object, answer with handle_patched()
+  std::uint32_t delta = 0, object = 0;
+};
+
 struct discard_object {   // will not be completed here, or is there already: forget what was kept of it
   std::uint32_t object = 0;
 };
@@ -99,6 +105,6 @@ struct receiver_finished {
 };
 
 using receiver_action = std::variant<send_message, open_object, place_segments, digest_block, commit_object, discard_object,
-                                     rejoin_group, note, receiver_finished>;
+                                     rejoin_group, note, receiver_finished, apply_delta>;
 
 }  // namespace ddf

@@ -15,6 +15,7 @@ receiver::receiver(receiver_options options, session_id session, path sender, pr
   times_.first_heard = heard_at_ = now;
   silence_check_ = now + 100ms;
   if (options_.multicast == multicast_use::off) deaf_ = true;
+  planned_.plan = true;
 }
 
 // --- input --------------------------------------------------------------------------------------------------------------
@@ -32,7 +33,7 @@ void receiver::handle_datagram(time_point now, path from, bool to_group, std::sp
     // The sender speaks from one address per interface, and announces on each before it sends data there. We answer to the
     // one we heard first.
     const auto* a = std::get_if<announce>(&*m);
-    if (a == nullptr || !to_group || (catalogue_bytes_ != 0 && a->catalogue_digest != catalogue_digest_)) return drop("other_rail");
+    if (a == nullptr || !to_group || (catalogue_.bytes != 0 && a->catalogue_digest != catalogue_.proof)) return drop("other_rail");
     if (other_addresses_.size() >= 31) return drop("other_rail");
     other_addresses_.push_back(from.peer);
   }
@@ -48,7 +49,7 @@ void receiver::handle_datagram(time_point now, path from, bool to_group, std::sp
 }
 
 void receiver::on(time_point now, path, bool to_group, const announce& a, std::size_t datagram_bytes) {
-  if (have_catalogue_ && a.catalogue_digest != catalogue_digest_) return drop("inconsistent");
+  if (have_catalogue_ && a.catalogue_digest != catalogue_.proof) return drop("inconsistent");
   const bool proves_multicast = to_group && !a.unicast;
   if (proves_multicast) {
     group_heard_at_ = now;
@@ -63,17 +64,13 @@ void receiver::on(time_point now, path, bool to_group, const announce& a, std::s
   echo_at_ = now;
   sender_state_ = a.state;
   sender_multicasts_ = !a.no_multicast;
+  sender_plans_ = a.plans;
   group_size_ = std::max<std::uint32_t>(a.group_size, 1);
   grtt_ = std::clamp<duration>(std::chrono::microseconds(a.grtt_us), 50us, 1s);
   if (a.no_multicast && !deaf_) become_deaf(now, "the sender does not multicast");
 
   if (!have_catalogue_) {
-    if (catalogue_bytes_ == 0) {
-      catalogue_bytes_ = a.catalogue_bytes;
-      catalogue_digest_ = a.catalogue_digest;
-    }
-    if (!a.catalogue.empty()) take_catalogue(now, a.catalogue);
-    else if (catalogue_due_ == never) catalogue_due_ = now + 20ms;   // the sender multicasts it when the first receiver joins
+    announced(now, catalogue_, a.catalogue_bytes, a.catalogue_digest, a.catalogue);
     if (finished_ || wanted_nothing_) return;
     if (join_due_ == never && token_.value == 0) {
       join_interval_ = 5ms;
@@ -81,7 +78,11 @@ void receiver::on(time_point now, path, bool to_group, const announce& a, std::s
       join_due_ = now + std::chrono::duration_cast<duration>(rng_.uniform() * std::min<duration>(group_size_ * 5us, 50ms));
     }
   }
-  if (segment_bytes_ == 0 && a.segment_bytes != 0) segment_bytes_ = a.segment_bytes;
+  if (a.segment_bytes != 0) {
+    if (segment_bytes_ == 0) segment_bytes_ = a.segment_bytes;
+    if (a.plan_bytes != 0 && have_catalogue_ && !planned_.taken) announced(now, planned_, a.plan_bytes, a.plan_digest, a.plan);
+    if (finished_) return;
+  }
   take_layout(now);
   if (have_layout_ && a.state != session_state::gathering && a.segments != layout_.segments()) return drop("inconsistent");
   if ((rails_ & ~rails_joined_) != 0 || (datagram_known() && datagram_joined_ != datagram_bytes_)) join_due_ = std::min(join_due_, now);
@@ -94,21 +95,49 @@ void receiver::on(time_point now, path, bool to_group, const announce& a, std::s
   if (have_layout_ && a.state != session_state::gathering) raise_horizon(now, deaf_ ? layout_.segments() : a.bulk_segment);
 }
 
+// The sender multicasts what does not fit into an announcement once, when the first receiver needs it.
+void receiver::announced(time_point now, description& d, std::uint32_t bytes, const digest& proof, std::span<const std::byte> inside) {
+  if (d.bytes == 0) d.bytes = bytes, d.proof = proof;
+  if (!inside.empty()) take_description(now, d, inside);
+  else if (d.due == never) d.due = now + 20ms;
+}
+
 void receiver::on(time_point now, const catalogue_chunk& c) {
-  if (have_catalogue_ || catalogue_bytes_ == 0) return;
-  if (c.total != catalogue_bytes_) return drop("inconsistent");
-  if (catalogue_.empty()) catalogue_.resize(catalogue_bytes_);   // bounded by the parser
-  std::copy(c.bytes.begin(), c.bytes.end(), catalogue_.begin() + c.offset);
+  description& d = c.plan ? planned_ : catalogue_;
+  if (d.taken || d.bytes == 0) return;
+  if (c.total != d.bytes) return drop("inconsistent");
+  if (d.content.empty()) d.content.resize(d.bytes);   // bounded by the parser
+  std::copy(c.bytes.begin(), c.bytes.end(), d.content.begin() + c.offset);
   const std::uint64_t chunk = c.offset / catalogue_chunk_bytes;
-  catalogue_chunks_.insert(chunk, chunk + 1);
-  catalogue_due_ = now + std::max<duration>(4 * grtt_, 5ms);
-  const std::uint64_t chunks = (catalogue_bytes_ + catalogue_chunk_bytes - 1) / catalogue_chunk_bytes;
-  if (catalogue_chunks_.count() == chunks) {
-    const std::vector<std::byte> bytes = std::move(catalogue_);
-    catalogue_.clear();
-    catalogue_chunks_.clear();
-    take_catalogue(now, bytes);
+  d.chunks.insert(chunk, chunk + 1);
+  d.due = now + std::max<duration>(4 * grtt_, 5ms);
+  if (d.chunks.count() != d.chunk_count()) return;
+  const std::vector<std::byte> bytes = std::move(d.content);
+  d.content.clear();
+  d.chunks.clear();
+  take_description(now, d, bytes);
+}
+
+void receiver::take_description(time_point now, description& d, std::span<const std::byte> bytes) {
+  if (bytes.size() != d.bytes || digest_of(bytes) != d.proof) return drop(d.plan ? "bad_plan" : "bad_catalogue");
+  d.due = never;
+  d.taken = true;
+  if (d.plan) take_plan(now, bytes);
+  else take_catalogue(now, bytes);
+}
+
+void receiver::ask_for_chunks(time_point now, description& d) {
+  if (now < d.due || d.taken) return;
+  nack n{session_, token_, d.plan ? nack_space::plan_chunks : nack_space::catalogue_chunks, deaf_, sequence_, received_, unicast_sequence_, {}};
+  std::uint64_t at = 0;
+  while (n.ranges.size() < nack_ranges_max) {
+    const auto gap = d.chunks.first_gap(at, d.chunk_count());
+    if (!gap) break;
+    n.ranges.push_back(*gap);
+    at = gap->last;
   }
+  if (token_.value != 0 && !n.ranges.empty()) send(n);
+  d.due = now + std::max<duration>(8 * grtt_, 30ms);
 }
 
 void receiver::on(time_point now, path from, const welcome& w) {
@@ -282,13 +311,20 @@ void receiver::send_join(time_point now) {
   j.receiver = options_.id;
   j.ready = all_opened_;
   j.deaf = deaf_;
-  for (const object_state& s : states_) j.asks_only = j.asks_only || s.hold;   // what is here must not be sent again
+  // What is here must not be sent again. A sender that plans knows by itself who is current.
+  for (const object_state& s : states_) j.asks_only = j.asks_only || (sender_plans_ ? !s.resumable.empty() : s.hold);
   j.rails = rails_;
   j.echo_us = echo_us_;
   j.held_us = static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::microseconds>(now - echo_at_).count());
   j.buffer_bytes = options_.buffer_bytes;
   j.datagram_bytes = datagram_known() ? datagram_bytes_ : std::uint16_t(0);
   j.host = options_.host.substr(0, host_bytes_max);
+  for (std::uint32_t o = 0; o < catalogue_objects_ && sender_plans_ && j.ready; ++o)
+    for (held_version h : states_[o].held) {
+      if (j.held.size() == held_versions_max) break;
+      h.object = o;
+      j.held.push_back(h);
+    }
   send(j, 256);
   if (asked_to_join_ == never) asked_to_join_ = now;
   rails_joined_ = rails_;
@@ -311,7 +347,7 @@ void receiver::send_done(time_point now) {
   d.token = token_;
   d.state = leaving_ ? done_state::leaving : outcome_.code == errc::ok ? done_state::complete : done_state::failed;
   d.code = static_cast<std::uint8_t>(outcome_.code);
-  for (const object_state& s : states_) d.objects_complete += s.done, d.objects_failed += s.failed;
+  for (std::size_t o = 0; o < catalogue_objects_; ++o) d.objects_complete += states_[o].done, d.objects_failed += states_[o].failed;
   d.bytes = counters_.bytes_verified;
   d.repaired_bytes = counters_.repaired_bytes;
   d.nacks = counters_.nacks;
@@ -339,19 +375,8 @@ void receiver::handle_timeout(time_point now) {
       join_due_ = never;
     }
   }
-  if (now >= catalogue_due_ && !have_catalogue_) {
-    const std::uint64_t chunks = (catalogue_bytes_ + catalogue_chunk_bytes - 1) / catalogue_chunk_bytes;
-    nack n{session_, token_, nack_space::catalogue_chunks, deaf_, sequence_, received_, unicast_sequence_, {}};
-    std::uint64_t at = 0;
-    while (n.ranges.size() < nack_ranges_max) {
-      const auto gap = catalogue_chunks_.first_gap(at, chunks);
-      if (!gap) break;
-      n.ranges.push_back(*gap);
-      at = gap->last;
-    }
-    if (token_.value != 0 && !n.ranges.empty()) send(n);
-    catalogue_due_ = now + std::max<duration>(8 * grtt_, 30ms);
-  }
+  ask_for_chunks(now, catalogue_);
+  ask_for_chunks(now, planned_);
   if (now >= nack_due_) send_nacks(now);
   if (now >= done_due_) {
     // As long as the sender is heard it is worth telling it: it would report a receiver as lost that has everything.
@@ -410,7 +435,7 @@ void receiver::handle_timeout(time_point now) {
 
 time_point receiver::next_timeout() const {
   if (finished_) return never;
-  time_point t = std::min({join_due_, catalogue_due_, nack_due_, settle_due_, done_due_, silence_check_});
+  time_point t = std::min({join_due_, catalogue_.due, planned_.due, nack_due_, settle_due_, done_due_, silence_check_});
   if (!requests_.empty()) t = std::min(t, std::max(requests_.front().expires, answered_at_ + rto()));
   if (token_.value != 0 && !leaving_) t = std::min(t, status_due_);
   if (in_rate_loop_ && sequence_ > status_sequence_ && data_at_ != never && !all_done_ && !leaving_) t = std::min(t, data_at_ + tail_interval_);

@@ -14,6 +14,7 @@
 #include "codecs/block_digest.hpp"
 #include "lib/model/layout.hpp"
 #include "lib/model/prng.hpp"
+#include "lib/model/session_plan.hpp"
 #include "lib/session/actions.hpp"
 #include "lib/wire/messages.hpp"
 
@@ -33,6 +34,12 @@ struct receiver_options {
 struct opened_object {
   range_set resumable;               // blocks (rows) an earlier transfer left: to be proven before they count
   std::optional<digest> current;     // root of the version that is there already
+  std::vector<held_version> held;    // all that may serve as a base, what matters most first; `object` is set by the engine
+};
+
+struct patch {   // what came of applying a delta
+  digest_table table;   // of the version it makes; the root is its own word
+  range_set rows;       // blocks that are written and have these digests
 };
 
 class receiver {
@@ -49,6 +56,8 @@ class receiver {
   void handle_block_digest(time_point now, std::uint64_t block, result<digest> d);
   void handle_store_error(time_point now, std::uint32_t object, error e);   // a write failed
   void handle_committed(time_point now, std::uint32_t object, result<void> r);
+  /// After apply_delta. What the delta did not make, and everything after an error, is asked for whole.
+  void handle_patched(time_point now, std::uint32_t delta, result<patch> r);
   void handle_timeout(time_point now);
   void stop(time_point now, error reason);   // leave; the sender is told
 
@@ -64,7 +73,9 @@ class receiver {
   bool wanted_nothing() const { return wanted_nothing_; }
   const session_id& session() const { return session_; }
   const path& sender_path() const { return sender_; }
-  const catalogue& objects() const { return objects_; }
+  const catalogue& objects() const { return objects_; }   // after the plan has come: the catalogue's, then the deltas
+  const session_plan& plan() const { return plan_; }
+  bool is_delta(std::uint32_t object) const { return object >= catalogue_objects_; }
   const layout& segments() const { return layout_; }
   bool deaf() const { return deaf_; }
   session_state sender_state() const { return sender_state_; }
@@ -78,6 +89,7 @@ class receiver {
   struct counters {
     std::uint64_t segments = 0, bytes = 0, duplicates = 0, repaired_segments = 0, repaired_bytes = 0, unicast_bytes = 0;
     std::uint64_t nacks = 0, nack_ranges = 0, suppressed = 0, bad_blocks = 0, resumed_bytes = 0, bytes_verified = 0, bytes_wanted = 0;
+    std::uint64_t patched_bytes = 0, deltas_failed = 0;   // of objects that a delta made
     std::map<std::string, std::uint64_t> dropped;
   };
   const counters& count() const { return counters_; }
@@ -91,6 +103,8 @@ class receiver {
   struct object_state {
     bool wanted = false, opened = false, hold = false, failed = false, table_known = false, committing = false, done = false;
     bool current = false;                       // was there already
+    bool patching = false, patched = false;     // a delta will make it; … has made it, or part of it
+    std::vector<held_version> held;
     std::uint64_t verified = 0;                 // blocks
     std::optional<digest> current_root;
     range_set resumable;
@@ -112,7 +126,23 @@ class receiver {
   void drop(const char* reason, std::uint64_t packets = 1) { counters_.dropped[reason] += packets; }
   bool is_sender(const endpoint& e) const;
 
+  struct description {   // the catalogue or the plan, as far as it is here
+    bool plan = false, taken = false;
+    std::uint32_t bytes = 0;                    // 0: not announced
+    digest proof;
+    std::vector<std::byte> content;
+    range_set chunks;
+    time_point due = never;
+    std::uint64_t chunk_count() const { return (bytes + catalogue_chunk_bytes - 1) / catalogue_chunk_bytes; }
+  };
+  void announced(time_point now, description& d, std::uint32_t bytes, const digest& proof, std::span<const std::byte> inside);
+  void ask_for_chunks(time_point now, description& d);
+  void take_description(time_point now, description& d, std::span<const std::byte> bytes);
   void take_catalogue(time_point now, std::span<const std::byte> bytes);
+  void take_plan(time_point now, std::span<const std::byte> bytes);
+  void choose_ways(time_point now);
+  void become_current(time_point now, std::uint32_t object);
+  void need_whole(time_point now, std::uint32_t object);
   void ready_if_opened(time_point now);
   void take_layout(time_point now);
   void segments_arrived(time_point now, const data_run& run, const segment_extent& first);
@@ -155,11 +185,12 @@ class receiver {
 
   // The session as the sender describes it.
   catalogue objects_;
+  std::size_t catalogue_objects_ = 0;
+  session_plan plan_;
   bool have_catalogue_ = false, have_layout_ = false, all_opened_ = false, wanted_nothing_ = false;
-  std::vector<std::byte> catalogue_;
-  range_set catalogue_chunks_;
-  digest catalogue_digest_;
-  std::uint32_t catalogue_bytes_ = 0, segment_bytes_ = 0;
+  description catalogue_, planned_;
+  bool sender_plans_ = false;
+  std::uint32_t segment_bytes_ = 0;
   session_state sender_state_ = session_state::gathering;
   bool sender_multicasts_ = true;
   layout layout_;
@@ -176,7 +207,7 @@ class receiver {
   std::uint16_t datagram_bytes_ = 0, datagram_joined_ = 0;
   bool whole_packet_heard_ = false, ready_joined_ = false, deaf_joined_ = false;
   std::uint32_t announces_heard_ = 0, echo_us_ = 0;
-  time_point echo_at_{}, join_due_ = never, catalogue_due_ = never, layout_ask_due_{};
+  time_point echo_at_{}, join_due_ = never, layout_ask_due_{};
   duration join_interval_ = std::chrono::milliseconds(5);
 
   // What is here.

@@ -7,18 +7,18 @@
 #include "lib/model/object_name.hpp"
 #include "lib/wire/catalogue_codec.hpp"
 #include "lib/wire/cursor.hpp"
+#include "lib/wire/plan_codec.hpp"
 
 namespace ddf {
 
 using namespace std::chrono_literals;
 
 void receiver::take_catalogue(time_point now, std::span<const std::byte> bytes) {
-  if (bytes.size() != catalogue_bytes_ || digest_of(bytes) != catalogue_digest_) return drop("bad_catalogue");
   auto parsed = parse_catalogue(bytes);
-  catalogue_due_ = never;
   if (!parsed) return finish(now, {errc::refused, 0, "the sender's catalogue is refused: " + parsed.error().what});
   objects_ = std::move(*parsed);
   have_catalogue_ = true;
+  catalogue_objects_ = objects_.size();
   states_.resize(objects_.size());
   std::uint64_t bytes_wanted = 0;
   for (std::uint32_t o = 0; o < objects_.size(); ++o) {
@@ -41,15 +41,29 @@ void receiver::take_catalogue(time_point now, std::span<const std::byte> bytes) 
     if (states_[o].wanted) out_.push_back(open_object{o});
 }
 
+void receiver::take_plan(time_point now, std::span<const std::byte> bytes) {
+  auto parsed = parse_plan(bytes, objects_);
+  if (!parsed) return finish(now, {errc::refused, 0, "the sender's plan is refused: " + parsed.error().what});
+  plan_ = std::move(*parsed);
+  take_layout(now);
+}
+
 void receiver::handle_opened(time_point now, std::uint32_t object, result<opened_object> r) {
   if (finished_) return;
   object_state& s = states_[object];
+  if (is_delta(object)) {
+    s.opened = true;
+    if (!r) handle_patched(now, object, tl::unexpected(r.error()));
+    return;
+  }
   s.opened = true;
   if (!r) {
     fail_object(now, object, r.error());
   } else {
     s.resumable = std::move(r->resumable);
     s.current_root = r->current;
+    s.held = std::move(r->held);
+    for (held_version& h : s.held) h.object = object;
     s.hold = !s.resumable.empty() || s.current_root.has_value();
   }
   ready_if_opened(now);
@@ -75,9 +89,11 @@ void receiver::ready_if_opened(time_point now) {
 }
 
 void receiver::take_layout(time_point now) {
-  if (have_layout_ || !all_opened_ || segment_bytes_ == 0) return;
+  if (have_layout_ || !all_opened_ || segment_bytes_ == 0 || (planned_.bytes != 0 && !planned_.taken)) return;
   have_layout_ = true;
-  layout_ = layout(objects_, segment_bytes_);
+  for (const delta_stream& d : plan_.deltas) objects_.push_back(delta_manifest(d, objects_[d.object]));
+  states_.resize(objects_.size());
+  layout_ = layout(objects_, segment_bytes_, catalogue_objects_);
   remaining_.resize(layout_.blocks());
   blocks_.resize(layout_.blocks(), block_state::pending);
   computed_.resize(layout_.blocks());
@@ -85,11 +101,108 @@ void receiver::take_layout(time_point now) {
     const block_extent e = layout_.block(b);
     remaining_[b] = static_cast<std::uint32_t>(e.last_segment - e.first_segment);
   }
+  choose_ways(now);
   for (std::uint32_t o = 0; o < states_.size(); ++o) {
     if (states_[o].wanted && !states_[o].failed) states_[o].table.resize(digest_table::bytes(objects_[o].blocks()));
     else release(o);
   }
   if (deaf_) raise_horizon(now, layout_.segments());
+  check_all_done(now);
+}
+
+// By the rule that the sender follows too.
+void receiver::choose_ways(time_point now) {
+  for (std::uint32_t o = 0; o < catalogue_objects_; ++o) {
+    object_state& s = states_[o];
+    if (!s.wanted || s.failed || plan_.root_of(o) == nullptr) continue;
+    if (s.current_root == *plan_.root_of(o)) {
+      become_current(now, o);
+      continue;
+    }
+    s.current_root.reset();
+    s.hold = !s.resumable.empty();
+    const way w = way_for(plan_, o, s.held);
+    if (w.by != way::kind::delta) continue;   // a kept version of that very root would be another name's business: it is fetched
+    const delta_stream& d = plan_.deltas[w.delta];
+    const auto delta = static_cast<std::uint32_t>(catalogue_objects_ + w.delta);
+    s.patching = true;
+    s.hold = false;
+    s.resumable.clear();   // the delta makes them faster than they can be proven
+    release(o);
+    for (const range& r : d.whole) {
+      const range segments = layout_.segments_of_rows(o, r.first, r.last);
+      have_.erase(segments.first, segments.last);
+    }
+    states_[delta].wanted = true;
+    counters_.bytes_wanted += d.bytes;
+    out_.push_back(open_object{delta});
+  }
+}
+
+void receiver::become_current(time_point now, std::uint32_t object) {
+  object_state& s = states_[object];
+  s.current = s.done = true;
+  s.ended = now;
+  counters_.resumed_bytes += objects_[object].size();
+  counters_.bytes_verified += objects_[object].size();
+  release(object);
+  out_.push_back(discard_object{object});
+  ++ended_objects_;
+}
+
+void receiver::handle_patched(time_point now, std::uint32_t delta, result<patch> r) {
+  object_state& ds = states_[delta];
+  if (finished_ || !is_delta(delta) || ds.done) return;
+  ds.done = true;
+  ds.ended = now;
+  release(delta);
+  const delta_stream& d = plan_.deltas[delta - catalogue_objects_];
+  object_state& s = states_[d.object];
+  if (s.failed || s.done || !s.patching) return;
+  const manifest& m = objects_[d.object];
+  if (r && (r->table.blocks.size() != m.blocks() || r->table.root != *plan_.root_of(d.object) || root_digest(m.name, m.size(), r->table.blocks) != r->table.root))
+    r = fail(errc::integrity, "the delta does not make the version that was announced");
+  s.patching = false;
+  if (!r) {
+    out_.push_back(note{log_level::warning, "'" + printable(m.name) + "': the delta from version " + std::to_string(d.base_version.value) + " could not be used (" + describe(r.error()) + "); the whole is fetched instead"});
+    ++counters_.deltas_failed;
+    return need_whole(now, d.object);
+  }
+  const object_extent& e = layout_.object(d.object);
+  s.patched = true;
+  counters_.patched_bytes += m.size();
+  s.root = r->table.root;
+  std::copy(s.root.bytes.begin(), s.root.bytes.end(), s.table.begin());
+  for (std::size_t i = 0; i < r->table.blocks.size(); ++i) std::ranges::copy(r->table.blocks[i].bytes, s.table.begin() + static_cast<std::ptrdiff_t>((i + 1) * digest::size));
+  s.table_known = true;
+  blocks_[e.table_block] = block_state::verified;
+  remaining_[e.table_block] = 0;
+  r->rows.erase(m.blocks(), ~std::uint64_t(0));
+  for (const auto& [first, last] : r->rows)
+    for (std::uint64_t row = first; row < last; ++row) {
+      const std::uint64_t block = e.first_block + row;
+      const block_extent b = layout_.block(block);
+      if (remaining_[block] != static_cast<std::uint32_t>(b.last_segment - b.first_segment)) continue;   // it came whole, or comes
+      remaining_[block] = 0;
+      blocks_[block] = block_state::verified;
+      computed_[block] = r->table.blocks[row];
+      have_.insert(b.first_segment, b.last_segment);
+      counters_.bytes_verified += b.bytes;
+      ++s.verified;
+    }
+  need_whole(now, d.object);
+  for (std::uint64_t b = e.first_block; b < e.table_block; ++b) check_block(now, b);
+  check_object(now, d.object);
+}
+
+// Of an object that was left to a delta: what is not here is asked for.
+void receiver::need_whole(time_point now, std::uint32_t object) {
+  const object_extent& e = layout_.object(object);
+  for (std::uint64_t b = e.first_block; b <= e.table_block; ++b) {
+    const block_extent extent = layout_.block(b);
+    if (remaining_[b] == static_cast<std::uint32_t>(extent.last_segment - extent.first_segment)) have_.erase(extent.first_segment, extent.last_segment);   // nothing of it has come
+  }
+  raise_horizon(now, horizon_);
 }
 
 void receiver::segments_arrived(time_point now, const data_run& run, const segment_extent& first) {
@@ -196,13 +309,7 @@ void receiver::table_arrived(time_point now, std::uint32_t object) {
   blocks_[extent.table_block] = block_state::verified;
   s.table_known = true;
   if (s.current_root && *s.current_root == s.root) {   // this very version is here already
-    s.current = s.done = true;
-    s.ended = now;
-    counters_.resumed_bytes += m.size();
-    counters_.bytes_verified += m.size();
-    release(object);
-    out_.push_back(discard_object{object});
-    ++ended_objects_;
+    become_current(now, object);
     return check_all_done(now);
   }
   s.current_root.reset();
@@ -232,6 +339,10 @@ void receiver::check_object(time_point now, std::uint32_t object) {
   const object_extent& e = layout_.object(object);
   if (!s.table_known || s.failed || s.done || s.committing || s.verified != e.table_block - e.first_block) return;
   s.committing = true;
+  if (is_delta(object)) {
+    out_.push_back(apply_delta{object, plan_.deltas[object - catalogue_objects_].object});
+    return;
+  }
   out_.push_back(commit_object{object});
   times_.whole = now;
 }
@@ -251,6 +362,7 @@ void receiver::handle_store_error(time_point now, std::uint32_t object, error e)
 void receiver::fail_object(time_point now, std::uint32_t object, error e) {
   object_state& s = states_[object];
   if (s.failed || s.done) return;
+  if (is_delta(object)) return handle_patched(now, object, tl::unexpected(std::move(e)));   // the whole will do
   s.failed = true;
   s.problem = std::move(e);
   s.ended = now;
@@ -306,12 +418,12 @@ std::vector<object_report> receiver::reports() const {
   std::vector<object_report> out;
   for (std::size_t o = 0; o < states_.size(); ++o) {
     const object_state& s = states_[o];
-    if (!s.wanted) continue;
+    if (!s.wanted || is_delta(static_cast<std::uint32_t>(o))) continue;
     object_report r;
     r.name = objects_[o].name;
     r.version = objects_[o].version.value;
     r.bytes = objects_[o].size();
-    r.encoding = s.current ? "none" : "whole";
+    r.encoding = s.current ? "none" : s.patched ? "delta" : "whole";
     if (s.started != never && s.ended != never) r.seconds = seconds(s.ended - s.started);
     if (!s.done) r.problem = s.problem.code == errc::ok ? error{errc::incomplete, 0, "not complete"} : s.problem;
     out.push_back(std::move(r));

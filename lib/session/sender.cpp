@@ -7,6 +7,7 @@
 #include "lib/model/assert.hpp"
 #include "lib/model/object_name.hpp"
 #include "lib/wire/catalogue_codec.hpp"
+#include "lib/wire/plan_codec.hpp"
 
 namespace ddf {
 
@@ -23,8 +24,10 @@ static std::uint32_t microseconds(time_point t) {
 sender::sender(sender_options options, prng& rng, time_point now) : options_(std::move(options)), rng_(rng) {
   DDF_ASSERT(!options_.rails.empty() && options_.rails.size() <= 32);
   DDF_ASSERT(check_catalogue(options_.objects).has_value());
-  catalogue_ = write_catalogue(options_.objects);
-  catalogue_digest_ = digest_of(catalogue_);
+  catalogue_.bytes = write_catalogue(options_.objects);
+  catalogue_.proof = digest_of(catalogue_.bytes);
+  planned_.plan = true;
+  objects_ = options_.objects;
   for (const manifest& m : options_.objects) total_bytes_ += m.size();
   all_rails_ = active_rails_ = options_.rails.size() == 32 ? ~0u : (1u << options_.rails.size()) - 1;
   table_known_ = options_.tables_known;
@@ -79,7 +82,7 @@ void sender::on(time_point now, path from, const join& j) {
     fresh.host = printable(j.host);
     fresh.joined = fresh.last_progress = fresh.last_gain = now;
     fresh.sequence = fresh.epoch_sequence = sequence_;
-    fresh.budget = 8 * (total_bytes_ + catalogue_.size()) + (4 << 20);
+    fresh.budget = 8 * (total_bytes_ + catalogue_.bytes.size()) + (4 << 20);
     const auto index = static_cast<std::uint32_t>(members_.size());
     members_.push_back(std::move(fresh));
     by_id_[j.receiver.value] = index;
@@ -110,6 +113,7 @@ void sender::on(time_point now, path from, const join& j) {
   if (j.datagram_bytes != 0) m->datagram_bytes = std::max(m->datagram_bytes, j.datagram_bytes);
   const bool was_ready = m->ready;
   m->ready = m->ready || j.ready;
+  if (j.ready) m->held = j.held;
   if (!was_ready && j.ready) m->asks_only = j.asks_only || state_ != session_state::gathering;   // late: the first pass does not wait for it
   if (j.deaf && !m->deaf) {
     m->deaf = true;
@@ -131,14 +135,7 @@ void sender::on(time_point now, path from, const join& j) {
   }
   update_rate_loop(now);
   welcome_member(*m);
-  if (!m->ready && catalogue_.size() > catalogue_chunk_bytes && !catalogue_sent_) {
-    catalogue_sent_ = true;
-    const auto chunks = static_cast<std::uint32_t>((catalogue_.size() + catalogue_chunk_bytes - 1) / catalogue_chunk_bytes);
-    if (use_group() && !m->deaf) {
-      catalogue_wanted_.insert(0, chunks);
-      catalogue_due_ = now;
-    }
-  }
+  if (!m->ready && !m->deaf) offer(now, catalogue_);
   if (state_ != session_state::gathering && !was_ready && j.ready) announce_to(now, m->where, false);   // it learns the segment size at once
   settle(now);
 }
@@ -233,17 +230,61 @@ void sender::choose_rails_and_segment() {
     datagram = path_least;
   }
   const auto segment = std::clamp<std::uint32_t>(datagram - std::min<std::uint32_t>(datagram, data_header::wire_size), limits::segment_bytes_min, limits::segment_bytes_max);
-  layout_ = layout(options_.objects, segment);
+  layout_ = layout(objects_, segment, options_.objects.size());
+}
+
+void sender::handle_plan(time_point now, session_plan plan) {
+  DDF_ASSERT(planning_ && check_plan(plan, options_.objects).has_value());
+  if (finished_ || closing_) return;
+  planning_ = false;
+  plan_ = std::move(plan);
+  for (const object_root& r : plan_.roots) table_known_[r.object] = true;
+  for (const delta_stream& d : plan_.deltas) {
+    objects_.push_back(delta_manifest(d, options_.objects[d.object]));
+    table_known_.push_back(true);
+    table_asked_.push_back(true);
+  }
+  if (!plan_.empty()) {
+    planned_.bytes = write_plan(plan_);
+    planned_.proof = digest_of(planned_.bytes);
+  }
+  start(now);
+}
+
+// What somebody who follows the group needs. Whoever comes later, or finds that its base is not what it thought, asks.
+void sender::choose_first_pass() {
+  const auto count = static_cast<std::uint32_t>(options_.objects.size());
+  const auto add = [&](const range& r) { first_pass_.insert(r.first, r.last); };
+  if (plan_.empty()) return add({0, segments_});
+  for (std::uint32_t o = 0; o < count; ++o) {
+    bool whole = plan_.root_of(o) == nullptr;   // nothing was decided about it
+    std::vector<bool> taken(plan_.deltas.size());
+    for (const member& m : members_) {
+      if (whole && plan_.deltas.empty()) break;
+      if (m.state != member_state::active || m.asks_only || m.deaf) continue;
+      const way w = way_for(plan_, o, m.held);
+      if (w.by == way::kind::whole) whole = true;
+      else if (w.by == way::kind::delta) taken[w.delta] = true;
+    }
+    if (whole) add({layout_.object(o).first_segment, layout_.object(o).last_segment});
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+      if (!taken[i]) continue;
+      const object_extent& e = layout_.object(static_cast<std::uint32_t>(count + i));
+      add({e.first_segment, e.last_segment});
+      for (const range& r : plan_.deltas[i].whole) add(layout_.segments_of_rows(o, r.first, r.last));
+    }
+  }
 }
 
 void sender::start(time_point now) {
   choose_rails_and_segment();
   segments_ = layout_.segments();
+  choose_first_pass();
   state_ = session_state::streaming;
   times_.started = now;
   bool anyone = false;
   for (member& m : members_) anyone = anyone || (m.state == member_state::active && !m.asks_only && !m.deaf);
-  if (!anyone || !use_group()) bulk_ = segments_;   // everyone here asks for what it needs
+  if (!anyone || !use_group() || first_pass_.empty()) bulk_ = segments_;   // everyone here asks for what it needs
   if (options_.rate_bytes_per_s != 0) {   // a burst lasts 10 ms at most: at low rates fewer packets, at the lowest one
     const std::uint64_t packet = layout_.segment_bytes() + data_header::wire_size + options_.rails[0].header_bytes;
     options_.batch_segments = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(options_.rate_bytes_per_s / 100 / packet, 1, options_.batch_segments));
@@ -256,6 +297,7 @@ void sender::start(time_point now) {
   confirm_every_ = std::max<std::uint64_t>(std::min(window_.packets(), window_.cap()) / 4, 1);
   next_confirm_ = sequence_ + confirm_every_;
   announce_interval_ = announce_slowest;
+  if (planned_.bytes.size() > announce_inline_bytes_max) offer(now, planned_);
   for (int i = 0; i < 2; ++i) announce_to_group(now);   // without it a receiver can use no data: one loss must not cost the first pass
   for (const member& m : members_)   // the deaf, and those without multicast, learn it too
     if (m.state == member_state::active && (m.deaf || !use_group())) announce_to(now, m.where, false);
@@ -287,8 +329,11 @@ void sender::settle(time_point now) {
     // come back while there is time.
     const bool none_will = options_.expect != 0 && final >= options_.expect && final == members_.size();
     if (active == 0 && !members_.empty() && !options_.serve && (waited || none_will)) return finish(now, outcome());
+    if (planning_) return;
     if (options_.expect != 0 ? ready >= options_.expect || (waited && active > 0) : waited && active > 0) {
-      start(now);
+      planning_ = true;
+      if (options_.plans) out_.push_back(plan_session{});
+      else handle_plan(now, {});
     } else if (waited && !options_.serve) {
       finish(now, {errc::no_receiver, 0,
                    "no receiver joined within " + std::to_string(seconds(options_.wait)).substr(0, 5) +
@@ -351,6 +396,7 @@ announce sender::make_announce(time_point now) const {
   a.session = options_.session;
   a.state = state_;
   a.no_multicast = !use_group();
+  a.plans = options_.plans;
   a.segment_bytes = static_cast<std::uint16_t>(state_ == session_state::gathering ? 0 : layout_.segment_bytes());
   a.counter = announce_counter_;
   a.clock_us = std::max<std::uint32_t>(microseconds(now), 1);
@@ -358,12 +404,16 @@ announce sender::make_announce(time_point now) const {
   a.segments = segments_;
   a.bulk_segment = bulk_;
   a.bytes = total_bytes_;
-  a.objects = static_cast<std::uint32_t>(options_.objects.size());
+  a.objects = static_cast<std::uint32_t>(options_.objects.size());   // deltas are not counted
   a.group_size = served();
   a.grtt_us = static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::microseconds>(grtt_).count());
-  a.catalogue_bytes = static_cast<std::uint32_t>(catalogue_.size());
-  a.catalogue_digest = catalogue_digest_;
-  if (catalogue_.size() <= catalogue_chunk_bytes) a.catalogue = catalogue_;
+  a.catalogue_bytes = static_cast<std::uint32_t>(catalogue_.bytes.size());
+  a.catalogue_digest = catalogue_.proof;
+  a.plan_bytes = static_cast<std::uint32_t>(planned_.bytes.size());
+  a.plan_digest = planned_.proof;
+  // Who joined has the catalogue and waits for the plan.
+  if (planned_.bytes.size() <= announce_inline_bytes_max) a.plan = planned_.bytes;
+  if (catalogue_.bytes.size() + a.plan.size() <= announce_inline_bytes_max) a.catalogue = catalogue_.bytes;
   return a;
 }
 
@@ -392,15 +442,36 @@ void sender::announce_to(time_point now, path to, bool with_catalogue) {
   send({false, 0, to}, a);
 }
 
-void sender::send_catalogue(destination to, std::uint32_t first, std::uint32_t last) {
+void sender::send_chunks(destination to, const description& d, std::uint32_t first, std::uint32_t last) {
   for (std::uint32_t c = first; c < last; ++c) {
     const auto offset = static_cast<std::uint32_t>(c * catalogue_chunk_bytes);
-    if (offset >= catalogue_.size()) break;
-    catalogue_chunk chunk{options_.session, static_cast<std::uint32_t>(catalogue_.size()), offset, {}};
-    const std::size_t n = std::min(catalogue_chunk_bytes, catalogue_.size() - offset);
-    chunk.bytes.assign(catalogue_.begin() + offset, catalogue_.begin() + static_cast<std::ptrdiff_t>(offset + n));
+    if (offset >= d.bytes.size()) break;
+    catalogue_chunk chunk{options_.session, d.plan, static_cast<std::uint32_t>(d.bytes.size()), offset, {}};
+    const std::size_t n = std::min(catalogue_chunk_bytes, d.bytes.size() - offset);
+    chunk.bytes.assign(d.bytes.begin() + offset, d.bytes.begin() + static_cast<std::ptrdiff_t>(offset + n));
     send(to, chunk);
   }
+}
+
+void sender::offer(time_point now, description& d) {
+  if (d.sent || d.bytes.size() <= announce_inline_bytes_max || !use_group()) return;
+  d.sent = true;
+  d.wanted.insert(0, d.chunks());
+  d.due = now;
+}
+
+void sender::send_wanted_chunks(time_point now, description& d) {
+  if (now < d.due) return;
+  d.due = never;
+  std::uint32_t budget = catalogue_burst;
+  while (budget != 0 && !d.wanted.empty()) {
+    const range r = *d.wanted.front();
+    const auto last = static_cast<std::uint32_t>(std::min<std::uint64_t>(r.last, r.first + budget));
+    send_chunks(group(), d, static_cast<std::uint32_t>(r.first), last);
+    budget -= last - static_cast<std::uint32_t>(r.first);
+    d.wanted.erase(r.first, last);
+  }
+  if (!d.wanted.empty()) d.due = now + 2ms;
 }
 
 void sender::handle_timeout(time_point now) {
@@ -411,18 +482,8 @@ void sender::handle_timeout(time_point now) {
     if (state_ == session_state::gathering || state_ == session_state::flushing) announce_interval_ = std::min<duration>(announce_interval_ * 2, announce_slowest);
     else announce_interval_ = announce_slowest;
   }
-  if (now >= catalogue_due_) {
-    catalogue_due_ = never;
-    std::uint32_t budget = catalogue_burst;
-    while (budget != 0 && !catalogue_wanted_.empty()) {
-      const range r = *catalogue_wanted_.front();
-      const auto last = static_cast<std::uint32_t>(std::min<std::uint64_t>(r.last, r.first + budget));
-      send_catalogue(group(), static_cast<std::uint32_t>(r.first), last);
-      budget -= last - static_cast<std::uint32_t>(r.first);
-      catalogue_wanted_.erase(r.first, last);
-    }
-    if (!catalogue_wanted_.empty()) catalogue_due_ = now + 2ms;
-  }
+  send_wanted_chunks(now, catalogue_);
+  send_wanted_chunks(now, planned_);
   if (now >= housekeeping_due_) {
     check_members(now);
     housekeeping_due_ = now + 50ms;
@@ -439,7 +500,7 @@ void sender::handle_timeout(time_point now) {
 time_point sender::next_timeout() const {
   if (finished_ || closing_) return never;
   time_point t = std::min(announce_due_, housekeeping_due_);
-  t = std::min(t, catalogue_due_);
+  t = std::min({t, catalogue_.due, planned_.due});
   if (state_ == session_state::gathering && !waited_) t = std::min(t, times_.opened + options_.wait);
   if (blocked_since_ != never) t = std::min(t, blocked_since_ + std::max<duration>(2 * grtt_, 2ms));
   if (repair_due_ != never) t = std::min(t, std::max(repair_due_, pace_until_));
@@ -488,8 +549,11 @@ void sender::account(time_point now, const send_segments& batch, bool repair) {
 
 bool sender::next_bulk(time_point, send_segments& out) {
   if (state_ != session_state::streaming || bulk_ >= segments_) return false;
+  const auto due = first_pass_.first_in(bulk_, segments_);
+  DDF_ASSERT(due.has_value());
   const std::uint64_t room = window_limit() - std::min(window_limit(), sequence_);
   if (room == 0) return false;
+  bulk_ = due->first;   // what lies between is sent to nobody unasked
   std::uint32_t want = options_.batch_segments;
   const segment_extent here = layout_.segment(bulk_);
   const block_extent block = layout_.block(here.block);
@@ -501,7 +565,7 @@ bool sender::next_bulk(time_point, send_segments& out) {
   }
   // Do not dribble: a burst much smaller than wanted costs as much as a whole one; better wait for more confirmations.
   if (room < want && room < window_.packets() / 4) return false;
-  want = static_cast<std::uint32_t>(std::min<std::uint64_t>({want, room, segments_ - bulk_}));
+  want = static_cast<std::uint32_t>(std::min<std::uint64_t>({want, room, due->last - bulk_}));
   // A batch passes from an object's data into its table only when the table is made: after the data was read.
   const object_extent& object = layout_.object(here.object);
   if (bulk_ < object.table_segment) want = static_cast<std::uint32_t>(std::min<std::uint64_t>(want, object.table_segment - bulk_));
@@ -512,7 +576,8 @@ bool sender::next_bulk(time_point, send_segments& out) {
   out.count = want;
   for (std::uint32_t i = 0; i < want; ++i) out.segments[i] = bulk_ + i;
   bulk_ += want;
-  if (bulk_ >= object.table_segment) table_known_[here.object] = true;
+  if (bulk_ >= object.table_segment && first_pass_.contains(object.first_segment, object.table_segment)) table_known_[here.object] = true;
+  if (!first_pass_.intersects(bulk_, segments_)) bulk_ = segments_;
   return true;
 }
 

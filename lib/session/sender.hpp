@@ -1,6 +1,6 @@
 // The sender of one session, sans-IO: packets, time and commands in, actions out.
 //
-// gathering: announces, admits receivers.  streaming: every segment once to the group, repairs between.
+// gathering: announces, admits receivers, has its shell plan.  streaming: what the group needs once to it, repairs between.
 // flushing: all was sent, what is missing is asked for.  lingering: everyone is served, late receivers still may come.
 // After finish an engine only answers DONE with FAREWELL.
 #pragma once
@@ -15,6 +15,7 @@
 #include <ddf/options.hpp>
 #include "lib/model/layout.hpp"
 #include "lib/model/prng.hpp"
+#include "lib/model/session_plan.hpp"
 #include "lib/session/actions.hpp"
 #include "lib/session/answer_log.hpp"
 #include "lib/session/repair_queue.hpp"
@@ -34,6 +35,7 @@ struct sender_options {
   catalogue objects;
   std::vector<sender_rail> rails;            // at least one, at most 32
   std::vector<bool> tables_known;            // per object: the digest table exists before its data is read
+  bool plans = false;                        // the shell answers plan_session
   multicast_use multicast = multicast_use::attempt;
   std::uint32_t batch_segments = 44;         // packets handed to the shell at once
   std::uint64_t rate_bytes_per_s = 0;        // 0: as fast as the group confirms
@@ -63,6 +65,9 @@ class sender {
   void handle_datagram(time_point now, path from, std::span<const std::byte> datagram);
   void handle_timeout(time_point now);
   void handle_digests_ready(time_point now, std::uint32_t object);
+  /// The answer to plan_session: what the session sends beside whole objects. Deltas become objects of the session, numbered
+  /// after the catalogue's, their digest tables known. Every object with a root in the plan has its table known from now on.
+  void handle_plan(time_point now, session_plan plan);
   void handle_queue_full(time_point now);             // ENOBUFS: the local queue took no more
   void stop(time_point now, error reason);            // cancelled, or the source changed: receivers are told
 
@@ -80,6 +85,25 @@ class sender {
   std::uint32_t receivers_joined() const { return joined_; }
   std::uint32_t receivers_complete() const { return complete_; }
   std::vector<receiver_report> receivers() const;
+  const std::vector<manifest>& objects() const { return objects_; }   // the catalogue's, then the deltas
+  const session_plan& plan() const { return plan_; }
+
+  struct demand {   // what the receivers that are here hold of one object
+    struct base {
+      version_id version;
+      digest root;
+      std::uint32_t receivers = 0;   // whose newest it is
+    };
+    std::vector<base> bases;         // newest first
+    std::uint32_t with_nothing = 0;
+  };
+  demand demand_for(std::uint32_t object) const;
+  /// What each receiver has of an object by its own word: what it held when it joined, or the session's version once it said so.
+  struct holder {
+    std::string receiver;
+    std::optional<held_version> holds;
+  };
+  std::vector<holder> holders(std::uint32_t object) const;
 
   struct counters {
     std::uint64_t bulk_segments = 0, data_segments = 0, group_packets = 0, multicast_repairs = 0, unicast_repairs = 0;   // packets; data_segments: without digest tables
@@ -111,6 +135,7 @@ class sender {
     bool in_loop = false, left_loop = false;
     std::uint32_t rails = 0, buffer_bytes = 0;
     std::uint16_t datagram_bytes = 0;
+    std::vector<held_version> held;                         // by its word, when it joined
     time_point last_heard{}, last_gain{}, last_progress{}, joined{}, called{};
     std::uint64_t segments = 0, unicast_heard = 0;          // that it holds, and DATA packets sent to it alone that arrived, by its word
     duration rtt{0};
@@ -139,7 +164,7 @@ class sender {
   void drop(const char* reason) { ++counters_.dropped[reason]; }
 
   member* by_token(path from, join_token token);
-  void answer_catalogue(time_point now, member& m, const nack& n);
+  void answer_description(time_point now, member& m, const nack& n);
   static void charge(member& m, std::uint64_t packets, std::uint64_t packet_bytes);
   void note_unicast(time_point now, member& m, std::uint32_t packets);
   static void measure_repair_round(time_point now, member& m);
@@ -153,6 +178,7 @@ class sender {
   void leave_loop(member& m, std::string why);
 
   void start(time_point now);
+  void choose_first_pass();
   void choose_rails_and_segment();
   std::uint64_t window_limit() const;                    // the sequence up to which the group may be sent
   std::uint64_t least_confirmed() const;
@@ -165,7 +191,17 @@ class sender {
   announce make_announce(time_point now) const;
   void announce_to_group(time_point now);
   void announce_to(time_point now, path to, bool with_catalogue);
-  void send_catalogue(destination to, std::uint32_t first_chunk, std::uint32_t last_chunk);
+  struct description {   // the catalogue or the plan: how it reaches those that an announcement does not tell
+    std::vector<std::byte> bytes;
+    digest proof;
+    bool plan = false, sent = false;
+    range_set wanted;               // chunks that are to be sent to the group
+    time_point due = never;
+    std::uint64_t chunks() const { return (bytes.size() + catalogue_chunk_bytes - 1) / catalogue_chunk_bytes; }
+  };
+  void send_chunks(destination to, const description& d, std::uint32_t first_chunk, std::uint32_t last_chunk);
+  void send_wanted_chunks(time_point now, description& d);
+  void offer(time_point now, description& d);            // to the group, once, when it is too large for an announcement
   void send(destination to, const message& m, std::size_t pad_to = 0);
   destination group() const { return destination{true, active_rails_, {}}; }
   bool use_group() const { return options_.multicast != multicast_use::off; }
@@ -180,8 +216,11 @@ class sender {
   sender_options options_;
   prng& rng_;
   layout layout_;
-  std::vector<std::byte> catalogue_;
-  digest catalogue_digest_;
+  std::vector<manifest> objects_;     // the catalogue's, then the deltas
+  description catalogue_, planned_;
+  session_plan plan_;
+  bool planning_ = false;
+  range_set first_pass_;              // segments that are sent to the group once, unasked
   session_state state_ = session_state::gathering;
   bool finished_ = false, closing_ = false, waited_ = false, deadline_passed_ = false;
   times times_;
@@ -213,9 +252,6 @@ class sender {
   std::uint64_t direct_segments_ = 0;                     // waiting in all members' `direct`
   mutable std::optional<std::uint64_t> least_confirmed_;
   std::vector<range> notice_;                             // to be announced as about to be repaired
-  bool catalogue_sent_ = false;
-  range_set catalogue_wanted_;
-  time_point catalogue_due_ = never;
 
   std::uint32_t announce_counter_ = 0;
   time_point announce_due_{};

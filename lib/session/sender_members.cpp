@@ -95,6 +95,40 @@ void sender::check_members(time_point now) {
   else if (slowest->alone > 2s) leave_loop(*slowest, "is slower than the others");
 }
 
+sender::demand sender::demand_for(std::uint32_t object) const {
+  demand d;
+  for (const member& m : members_) {
+    if (m.state != member_state::active) continue;
+    const held_version* newest = nullptr;
+    for (const held_version& h : m.held)
+      if (h.object == object && (newest == nullptr || h.version > newest->version)) newest = &h;
+    if (newest == nullptr) {
+      ++d.with_nothing;
+      continue;
+    }
+    const auto known = std::ranges::find(d.bases, newest->root, &demand::base::root);
+    if (known != d.bases.end()) ++known->receivers;
+    else d.bases.push_back({newest->version, newest->root, 1});
+  }
+  std::ranges::stable_sort(d.bases, std::ranges::greater{}, &demand::base::version);
+  return d;
+}
+
+std::vector<sender::holder> sender::holders(std::uint32_t object) const {
+  std::vector<holder> out;
+  for (const member& m : members_) {
+    holder h{m.host + " (" + to_string(m.where.peer) + ")", std::nullopt};
+    for (const held_version& v : m.held)
+      if (v.object == object && (!h.holds || v.version > h.holds->version)) h.holds = v;
+    if (m.state == member_state::complete) {
+      const digest* root = plan_.root_of(object);
+      h.holds = held_version{object, options_.objects[object].version, root != nullptr ? *root : digest{}};
+    }
+    out.push_back(std::move(h));
+  }
+  return out;
+}
+
 error sender::outcome() const {
   std::uint32_t complete = 0, counted = 0;
   std::string first;

@@ -21,7 +21,7 @@ void sender::on(time_point now, path from, const nack& n) {
     --terminal_;
   }
   if (m->state != member_state::active || finished_ || closing_) return drop("nack_after_end");
-  if (n.space == nack_space::catalogue_chunks) return answer_catalogue(now, *m, n);
+  if (n.space != nack_space::segments) return answer_description(now, *m, n);
   const std::uint64_t heard = std::min(n.unicast_sequence, m->unicast_sequence);
   if (n.received > m->received || heard > m->unicast_heard) m->last_gain = now;
   m->unicast_heard = std::max(m->unicast_heard, heard);
@@ -56,15 +56,16 @@ void sender::on(time_point now, path from, const nack& n) {
       return settle(now);
     }
     ++counters_.nack_ranges;
-    for (std::uint32_t o = layout_.object_of_segment(asked.first); o <= layout_.object_of_segment(asked.last - 1); ++o) {
+    for (std::uint64_t at = asked.first; at < asked.last;) {   // object by object
+      const std::uint32_t o = layout_.object_of_segment(at);
       const object_extent& e = layout_.object(o);
+      at = e.last_segment;
       if (asked.last > e.table_segment && asked.first < e.last_segment && !table_ready(o) && !table_asked_[o]) {
         table_asked_[o] = true;
         out_.push_back(prepare_digests{o});
       }
-      if (o + 1 == layout_.objects()) break;
     }
-    range r = asked;
+    const range r = asked;
     if (alone) {
       wanted.clear();
       m->answers.not_on_the_way(r, n.unicast_sequence, wanted);
@@ -79,12 +80,17 @@ void sender::on(time_point now, path from, const nack& n) {
       }
       continue;
     }
-    if (r.first >= bulk_) continue;           // the first pass will bring it
-    r.last = std::min(r.last, bulk_);
-    // What has just been sent is still on its way: asked for again too early, or crossing the answer.
     arrived.clear();
     wanted.clear();
-    group_answers_.not_on_the_way(r, n.sequence, arrived);
+    // What has just been sent is still on its way: asked for again too early, or crossing the answer.
+    if (r.first < bulk_) group_answers_.not_on_the_way({r.first, std::min(r.last, bulk_)}, n.sequence, arrived);
+    // The first pass will bring the rest, but for what it leaves out.
+    for (std::uint64_t at = std::max(r.first, bulk_); at < r.last;) {
+      const auto left_out = first_pass_.first_gap(at, r.last);
+      if (!left_out) break;
+      group_answers_.not_on_the_way(*left_out, n.sequence, arrived);
+      at = left_out->last;
+    }
     for (const range& piece : arrived) m->answers.not_on_the_way(piece, n.unicast_sequence, wanted);
     for (const range& piece : wanted) {
       // In a large group others will have lost the same; what one alone came too late for must not load all of it.
@@ -116,23 +122,23 @@ void sender::on(time_point now, path from, const nack& n) {
   }
 }
 
-void sender::answer_catalogue(time_point now, member& m, const nack& n) {
-  const std::uint64_t chunks = (catalogue_.size() + catalogue_chunk_bytes - 1) / catalogue_chunk_bytes;
+void sender::answer_description(time_point now, member& m, const nack& n) {
+  description& d = n.space == nack_space::plan_chunks ? planned_ : catalogue_;
   std::uint64_t left = catalogue_burst;
   for (const range& r : n.ranges) {
-    if (r.last > chunks) return drop("nack_out_of_range");
+    if (r.last > d.chunks()) return drop("nack_out_of_range");
     if (m.budget == 0) return drop("over_budget");
     if (m.deaf || !use_group()) {
       const std::uint64_t last = std::min(r.last, r.first + left);
       charge(m, last - r.first, catalogue_chunk_bytes);
-      send_catalogue({false, 0, m.where}, static_cast<std::uint32_t>(r.first), static_cast<std::uint32_t>(last));
+      send_chunks({false, 0, m.where}, d, static_cast<std::uint32_t>(r.first), static_cast<std::uint32_t>(last));
       left -= last - r.first;
       if (left == 0) break;
     } else {
-      charge(m, catalogue_wanted_.insert(r.first, r.last), catalogue_chunk_bytes);
+      charge(m, d.wanted.insert(r.first, r.last), catalogue_chunk_bytes);
     }
   }
-  if (!catalogue_wanted_.empty() && catalogue_due_ == never) catalogue_due_ = now + (members_.size() > 1 ? grtt_ : duration(0));
+  if (!d.wanted.empty() && d.due == never) d.due = now + (members_.size() > 1 ? grtt_ : duration(0));
 }
 
 // What a receiver asks for is taken from what it may draw, by unicast or from the group; an honest one never comes near the end.

@@ -74,8 +74,11 @@ static std::uint8_t write_body(writer& w, const announce& m) {
   w.u32(m.grtt_us);
   w.u32(m.catalogue_bytes);
   write_digest(w, m.catalogue_digest);
+  w.u32(m.plan_bytes);
+  write_digest(w, m.plan_digest);
   w.bytes(m.catalogue);
-  return static_cast<std::uint8_t>((m.unicast ? 1 : 0) | (m.no_multicast ? 2 : 0));
+  w.bytes(m.plan);
+  return static_cast<std::uint8_t>((m.unicast ? 1 : 0) | (m.no_multicast ? 2 : 0) | (m.plans ? 4 : 0) | (m.plan.empty() ? 0 : 8));
 }
 
 static announce read_announce(reader& r, session_id session, std::uint8_t flags) {
@@ -83,7 +86,9 @@ static announce read_announce(reader& r, session_id session, std::uint8_t flags)
   m.session = session;
   m.unicast = flags & 1;
   m.no_multicast = flags & 2;
-  if (flags & ~3) r.fail();
+  m.plans = flags & 4;
+  const bool plan_inside = flags & 8;
+  if (flags & ~15) r.fail();
   const auto state = r.u8();
   if (state > static_cast<std::uint8_t>(session_state::lingering)) r.fail();
   m.state = static_cast<session_state>(state);
@@ -100,15 +105,21 @@ static announce read_announce(reader& r, session_id session, std::uint8_t flags)
   m.grtt_us = r.u32();
   m.catalogue_bytes = r.u32();
   m.catalogue_digest = read_digest(r);
+  m.plan_bytes = r.u32();
+  m.plan_digest = read_digest(r);
   if (m.segment_bytes != 0 && (m.segment_bytes < limits::segment_bytes_min || m.segment_bytes > limits::segment_bytes_max)) r.fail();
   if (m.state != session_state::gathering && m.segment_bytes == 0) r.fail();
   if (m.rail > 31 || m.objects == 0 || m.objects > limits::objects) r.fail();
   if (m.catalogue_bytes == 0 || m.catalogue_bytes > limits::catalogue_bytes) r.fail();
   if (m.bulk_segment > m.segments || m.segments >> 48 != 0) r.fail();
-  const std::size_t inline_bytes = r.left();
+  if (m.plan_bytes > limits::plan_bytes || (plan_inside && (m.plan_bytes == 0 || m.plan_bytes > r.left()))) r.fail();
+  if (!r.ok()) return m;
+  const std::size_t inline_bytes = r.left() - (plan_inside ? m.plan_bytes : 0);
   if (inline_bytes != 0 && inline_bytes != m.catalogue_bytes) r.fail();
-  const auto b = r.bytes(inline_bytes);
-  m.catalogue.assign(b.begin(), b.end());
+  const auto c = r.bytes(inline_bytes);
+  m.catalogue.assign(c.begin(), c.end());
+  const auto p = r.bytes(r.left());
+  m.plan.assign(p.begin(), p.end());
   return m;
 }
 
@@ -116,14 +127,15 @@ static std::uint8_t write_body(writer& w, const catalogue_chunk& m) {
   w.u32(m.total);
   w.u32(m.offset);
   w.bytes(m.bytes);
-  return 0;
+  return m.plan ? 1 : 0;
 }
 static catalogue_chunk read_catalogue_chunk(reader& r, session_id session, std::uint8_t flags) {
   catalogue_chunk m;
   m.session = session;
+  m.plan = flags & 1;
   m.total = r.u32();
   m.offset = r.u32();
-  if (flags != 0 || m.total == 0 || m.total > limits::catalogue_bytes || m.offset >= m.total || m.offset % catalogue_chunk_bytes != 0) return r.fail(), m;
+  if (flags & ~1 || m.total == 0 || m.total > (m.plan ? limits::plan_bytes : limits::catalogue_bytes) || m.offset >= m.total || m.offset % catalogue_chunk_bytes != 0) return r.fail(), m;
   if (r.left() != std::min<std::size_t>(catalogue_chunk_bytes, m.total - m.offset)) return r.fail(), m;
   const auto b = r.bytes(r.left());
   m.bytes.assign(b.begin(), b.end());
@@ -147,6 +159,12 @@ static std::uint8_t write_body(writer& w, const join& m) {
   w.u32(m.buffer_bytes);
   w.u16(m.datagram_bytes);
   write_text(w, m.host, host_bytes_max);
+  w.u8(static_cast<std::uint8_t>(m.held.size()));
+  for (const held_version& h : m.held) {
+    w.u32(h.object);
+    w.u64(h.version.value);
+    write_digest(w, h.root);
+  }
   return static_cast<std::uint8_t>((m.ready ? 1 : 0) | (m.asks_only ? 2 : 0) | (m.deaf ? 4 : 0));
 }
 static join read_join(reader& r, session_id session, std::uint8_t flags) {
@@ -163,6 +181,16 @@ static join read_join(reader& r, session_id session, std::uint8_t flags) {
   m.buffer_bytes = r.u32();
   m.datagram_bytes = r.u16();
   m.host = read_text(r, host_bytes_max);
+  const std::size_t held = r.u8();
+  if (held > held_versions_max) r.fail();
+  for (std::size_t i = 0; i < held && r.ok(); ++i) {
+    held_version h;
+    h.object = r.u32();
+    h.version.value = r.u64();
+    h.root = read_digest(r);
+    if (h.object >= limits::objects) r.fail();
+    m.held.push_back(h);
+  }
   return m;
 }
 
@@ -214,14 +242,14 @@ static std::uint8_t write_body(writer& w, const nack& m) {
   w.u64(m.received);
   w.u64(m.unicast_sequence);
   write_ranges(w, m.ranges);
-  return static_cast<std::uint8_t>((m.space == nack_space::catalogue_chunks ? 1 : 0) | (m.unicast ? 2 : 0));
+  return static_cast<std::uint8_t>((m.space == nack_space::catalogue_chunks ? 1 : 0) | (m.unicast ? 2 : 0) | (m.space == nack_space::plan_chunks ? 4 : 0));
 }
 static nack read_nack(reader& r, session_id session, std::uint8_t flags) {
   nack m;
   m.session = session;
-  m.space = flags & 1 ? nack_space::catalogue_chunks : nack_space::segments;
+  m.space = flags & 1 ? nack_space::catalogue_chunks : flags & 4 ? nack_space::plan_chunks : nack_space::segments;
   m.unicast = flags & 2;
-  if (flags & ~3) r.fail();
+  if (flags & ~7 || (flags & 5) == 5) r.fail();
   m.token = join_token{r.u64()};
   m.sequence = r.u64();
   m.received = r.u64();

@@ -24,13 +24,16 @@
 #include "lib/model/ids.hpp"
 #include "lib/model/manifest.hpp"
 #include "lib/model/range_set.hpp"
+#include "lib/model/session_plan.hpp"
 #include "lib/wire/data_header.hpp"
 
 namespace ddf {
 
 inline constexpr std::size_t control_header_bytes = 16;
 inline constexpr std::size_t control_bytes_max = 1200;      // a control message passes every path that IPv6 allows
-inline constexpr std::size_t catalogue_chunk_bytes = 1100;  // payload of one CATALOGUE chunk
+inline constexpr std::size_t catalogue_chunk_bytes = 1100;  // payload of one CATALOGUE chunk, of the catalogue or the plan
+inline constexpr std::size_t announce_inline_bytes_max = 1080;   // of catalogue and plan together inside an announcement
+inline constexpr std::size_t held_versions_max = 36;   // in one JOIN
 inline constexpr std::size_t nack_ranges_max = 115;   // the most that control_bytes_max holds
 inline constexpr std::size_t host_bytes_max = 64, reason_bytes_max = 200;
 
@@ -41,6 +44,7 @@ struct announce {   // sender -> group, or -> one receiver that asked
   session_state state = session_state::gathering;
   bool unicast = false;               // this copy answers a QUERY: it proves nothing about multicast
   bool no_multicast = false;          // the sender will send no data to the group
+  bool plans = false;                 // it decides by what receivers hold: state it in JOIN
   std::uint8_t rail = 0;              // which of the sender's interfaces
   std::uint16_t segment_bytes = 0;    // 0 while gathering: not decided yet
   std::uint32_t counter = 0;          // grows by one with each announcement to the group; 1, 5, 9 … fill a whole packet while gathering
@@ -54,12 +58,16 @@ struct announce {   // sender -> group, or -> one receiver that asked
   std::uint32_t grtt_us = 0;          // group round-trip time
   std::uint32_t catalogue_bytes = 0;
   digest catalogue_digest;
+  std::uint32_t plan_bytes = 0;       // 0: there is none, or gathering
+  digest plan_digest;
   std::vector<std::byte> catalogue;   // the whole of it when it fits, else empty
+  std::vector<std::byte> plan;        // likewise
   bool operator==(const announce&) const = default;
 };
 
 struct catalogue_chunk {   // sender -> group or receiver
   session_id session;
+  bool plan = false;                     // of the plan, not of the catalogue
   std::uint32_t total = 0, offset = 0;   // offset is a multiple of catalogue_chunk_bytes
   std::vector<std::byte> bytes;
   bool operator==(const catalogue_chunk&) const = default;
@@ -70,7 +78,7 @@ struct query {   // receiver -> group or sender: is anybody sending? Padded to c
   bool operator==(const query&) const = default;
 };
 
-struct join {   // receiver -> sender. Padded to 256 bytes
+struct join {   // receiver -> sender. Padded to 256 bytes at least
   session_id session;
   receiver_id receiver;
   bool ready = false;          // has the catalogue and a place for what it wants
@@ -82,6 +90,7 @@ struct join {   // receiver -> sender. Padded to 256 bytes
   std::uint32_t buffer_bytes = 0;      // receive buffer granted
   std::uint16_t datagram_bytes = 0;    // the largest announcement that arrived: the path carries as much; 0: not known yet
   std::string host;
+  std::vector<held_version> held;      // at most held_versions_max, what matters most first
   bool operator==(const join&) const = default;
 };
 
@@ -109,7 +118,7 @@ struct status {   // receiver -> sender
   bool operator==(const status&) const = default;
 };
 
-enum class nack_space : std::uint8_t { segments = 0, catalogue_chunks = 1 };
+enum class nack_space : std::uint8_t { segments = 0, catalogue_chunks = 1, plan_chunks = 2 };
 
 struct nack {   // receiver -> sender: send these
   session_id session;

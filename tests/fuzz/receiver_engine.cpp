@@ -207,7 +207,7 @@ class run {
       }
       case 4: {
         const auto bytes = write_catalogue(w.c);
-        say(catalogue_chunk{this_session, static_cast<std::uint32_t>(bytes.size()), 0, bytes}, in.flag());
+        say(catalogue_chunk{this_session, false, static_cast<std::uint32_t>(bytes.size()), 0, bytes}, in.flag());
         break;
       }
       case 5: {

@@ -162,7 +162,7 @@ BOOST_DATA_TEST_CASE(after_a_killed_sender_receivers_end_and_resume_what_is_miss
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_receiver_that_is_current_fetches_only_the_digest_table) {
+BOOST_AUTO_TEST_CASE(a_receiver_that_is_current_fetches_nothing) {
   scenario s({.receivers = 2, .network = clean_network(), .sender = {.engine = {.tables_known = {true}}}});
   expect_success(s, 10s);
   for (std::uint32_t n = 0; n < 2; ++n) s.kill_receiver(n);
@@ -170,11 +170,11 @@ BOOST_AUTO_TEST_CASE(a_receiver_that_is_current_fetches_only_the_digest_table) {
   for (std::uint32_t n = 0; n < 2; ++n) s.start_receiver(n);
   expect_success(s, 10s);
   for (std::uint32_t n = 0; n < 2; ++n) {
-    BOOST_TEST(s.receiver(n).engine()->count().segments == 1u, "the table of 17 rows");
+    BOOST_TEST(s.receiver(n).engine()->count().segments == 0u);
     BOOST_TEST(s.receiver(n).engine()->reports().at(0).encoding == "none");
     BOOST_TEST(s.storage(n).commits() == 1u);
   }
-  BOOST_TEST(s.sender().data_datagrams() <= 2u);
+  BOOST_TEST(s.sender().data_datagrams() == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_left_of_another_version_is_proven_before_it_counts) {

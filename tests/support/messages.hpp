@@ -27,19 +27,24 @@ inline std::vector<std::pair<std::string, message>> samples() {
   const session_id session{0x0123456789abcdef};
   const receiver_id receiver{0xfedcba9876543210};
   const join_token token{0x1122334455667789};
-  const auto content = bytes_of("a catalogue");
-  announce a{session, session_state::streaming, true, true, 5, 1456, 42, 123456789, 0x100000007, 1000, 2000, 2'900'000, 3, 250, 321,
-             static_cast<std::uint32_t>(content.size()), digest_of(content), content};
-  announce gathering{session, session_state::gathering, false, false, 31, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1000, limits::catalogue_bytes, digest_of(content), {}};
-  catalogue_chunk chunk{session, 2000, 1100, std::vector<std::byte>(900, std::byte{0xcc})};
+  const auto content = bytes_of("a catalogue"), plan = bytes_of("the plan");
+  announce a{session, session_state::streaming, true, true, true, 5, 1456, 42, 123456789, 0x100000007, 1000, 2000, 2'900'000, 3, 250, 321,
+             static_cast<std::uint32_t>(content.size()), digest_of(content), static_cast<std::uint32_t>(plan.size()), digest_of(plan), content, plan};
+  announce gathering{session, session_state::gathering, false, false, false, 31, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1000, limits::catalogue_bytes, digest_of(content), 0, {}, {}, {}};
+  catalogue_chunk chunk{session, false, 2000, 1100, std::vector<std::byte>(900, std::byte{0xcc})};
   nack n = a_nack(session, token, {{0, 1}, {5, 9}, {9, 10}, {(std::uint64_t(1) << 48) - 1, std::uint64_t(1) << 48}}, nack_space::segments, true);
   n.sequence = 0x1'0000'0003, n.received = 99;
   const nack c = a_nack(session, token, {{2, 0x1'0000'0002}}, nack_space::catalogue_chunks);
+  const nack p = a_nack(session, token, {{0, 3}}, nack_space::plan_chunks);
+  join holding{session, receiver, true, false, false, 1, 7, 8, 212'992, 1472, "host-2", {{0, version_id{41}, digest_of(content)}, {3, version_id{7}, digest_of(plan)}}};
   return {{"announce", a},
           {"announce_gathering", gathering},
           {"catalogue_chunk", chunk},
           {"query", query{receiver}},
-          {"join", join{session, receiver, true, true, true, 0x80000001, 77, 88, 212'992, 1472, "host-1"}},
+          {"join", join{session, receiver, true, true, true, 0x80000001, 77, 88, 212'992, 1472, "host-1", {}}},
+          {"join_holding", holding},
+          {"plan_chunk", catalogue_chunk{session, true, 1101, 1100, {std::byte{7}}}},
+          {"nack_plan", p},
           {"welcome", welcome{session, receiver, token, true, false, refusal::none, 321}},
           {"welcome_refused", welcome{session, receiver, join_token{0}, false, true, refusal::not_multicast, 0}},
           {"status", status{session, token, 0x1'0000'0007, 12345, 678, true}},
@@ -80,7 +85,7 @@ inline message random_message(prng& rng, std::size_t kind) {
   switch (kind % 11) {
     case 0: {
       announce m;
-      m.session = session, m.state = static_cast<session_state>(rng.next() % 4), m.unicast = flag(), m.no_multicast = flag();
+      m.session = session, m.state = static_cast<session_state>(rng.next() % 4), m.unicast = flag(), m.no_multicast = flag(), m.plans = flag();
       m.rail = u8() & 31;
       m.segment_bytes = static_cast<std::uint16_t>(m.state == session_state::gathering && flag() ? 0 : 512 + rng.next() % (65000 - 511));
       m.counter = u32(), m.clock_us = u32(), m.group_size = u32(), m.grtt_us = u32();
@@ -88,7 +93,10 @@ inline message random_message(prng& rng, std::size_t kind) {
       m.segments = rng.next() >> 16;
       m.bulk_segment = m.segments == 0 ? 0 : rng.next() % (m.segments + 1);
       m.objects = 1 + u16();
-      if (flag()) m.catalogue = bytes_of(random_text(rng, 1099) + "x");
+      if (flag()) m.catalogue = bytes_of(random_text(rng, 599) + "x");
+      if (flag()) m.plan = bytes_of(random_text(rng, 399) + "x");
+      m.plan_bytes = m.plan.empty() ? u32() % limits::plan_bytes : static_cast<std::uint32_t>(m.plan.size());
+      m.plan_digest = digest_of(m.plan);
       m.catalogue_bytes = m.catalogue.empty() ? 1 + u32() % limits::catalogue_bytes : static_cast<std::uint32_t>(m.catalogue.size());
       m.catalogue_digest = digest_of(m.catalogue);
       return m;
@@ -96,17 +104,23 @@ inline message random_message(prng& rng, std::size_t kind) {
     case 1: {
       catalogue_chunk m;
       m.session = session;
-      m.total = 1 + u32() % limits::catalogue_bytes;
+      m.plan = flag();
+      m.total = 1 + u32() % (m.plan ? limits::plan_bytes : limits::catalogue_bytes);
       m.offset = static_cast<std::uint32_t>(rng.next() % ((m.total + catalogue_chunk_bytes - 1) / catalogue_chunk_bytes) * catalogue_chunk_bytes);
       m.bytes.resize(std::min<std::size_t>(catalogue_chunk_bytes, m.total - m.offset), static_cast<std::byte>(u8()));
       return m;
     }
     case 2: return query{receiver};
-    case 3: return join{session, receiver, flag(), flag(), flag(), u32(), u32(), u32(), u32(), u16(), random_text(rng, host_bytes_max)};
+    case 3: {
+      join m{session, receiver, flag(), flag(), flag(), u32(), u32(), u32(), u32(), u16(), random_text(rng, host_bytes_max), {}};
+      m.held.resize(rng.next() % (held_versions_max + 1));
+      for (held_version& h : m.held) h = {static_cast<std::uint32_t>(rng.next() % limits::objects), version_id{rng.next()}, digest_of(bytes_of(random_text(rng, 8)))};
+      return m;
+    }
     case 4: return welcome{session, receiver, token, flag(), flag(), static_cast<refusal>(rng.next() % 4), u32()};
     case 5: return status{session, token, rng.next(), rng.next(), rng.next(), flag()};
     case 6: {
-      nack m = a_nack(session, token, random_ranges(rng), static_cast<nack_space>(rng.next() % 2), flag());
+      nack m = a_nack(session, token, random_ranges(rng), static_cast<nack_space>(rng.next() % 3), flag());
       m.sequence = rng.next(), m.received = rng.next();
       return m;
     }

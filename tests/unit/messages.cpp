@@ -91,11 +91,13 @@ BOOST_AUTO_TEST_CASE(every_message_the_engines_send_passes_every_path) {
   std::vector<range> ranges;
   for (std::uint64_t i = 0; i < nack_ranges_max; ++i) ranges.push_back({2 * i, 2 * i + 1});
   announce a = std::get<announce>(test::samples()[0].second);
-  a.catalogue.assign(catalogue_chunk_bytes, std::byte{1});
+  a.plan.assign(100, std::byte{2});
+  a.plan_bytes = 100;
+  a.catalogue.assign(announce_inline_bytes_max - 100, std::byte{1});
   a.catalogue_bytes = static_cast<std::uint32_t>(a.catalogue.size());
   const message largest[] = {test::a_nack(session_id{1}, join_token{1}, ranges), repair_notice{session_id{1}, ranges}, a,
-                             catalogue_chunk{session_id{1}, 1100, 0, a.catalogue},
-                             join{session_id{1}, {}, false, false, false, 0, 0, 0, 0, 0, std::string(host_bytes_max, 'h')},
+                             catalogue_chunk{session_id{1}, false, catalogue_chunk_bytes, 0, std::vector<std::byte>(catalogue_chunk_bytes)},
+                             join{session_id{1}, {}, false, false, false, 0, 0, 0, 0, 0, std::string(host_bytes_max, 'h'), std::vector<held_version>(held_versions_max)},
                              done{session_id{1}, {}, done_state::failed, 1, 0, 0, 0, 0, 0, std::string(reason_bytes_max, 'r')},
                              close_session{session_id{1}, 0, std::string(reason_bytes_max, 'r')}};
   for (const message& m : largest) {

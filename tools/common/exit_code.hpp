@@ -24,6 +24,8 @@ constexpr exit_code exit_code_of(errc code) {
     case errc::receiver_lost:
     case errc::incomplete: return exit_incomplete;
     case errc::integrity:
+    case errc::stale_base:
+    case errc::corrupt:
     case errc::source_changed: return exit_integrity;
     case errc::refused: return exit_refused;
     case errc::interrupted: return exit_interrupted;
@@ -32,7 +34,8 @@ constexpr exit_code exit_code_of(errc code) {
     case errc::sender_lost:
     case errc::too_large:
     case errc::no_multicast:
-    case errc::unsupported: return exit_failed;
+    case errc::unsupported:
+    case errc::unknown_version: return exit_failed;
   }
   return exit_failed;
 }

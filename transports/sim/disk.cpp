@@ -70,6 +70,7 @@ result<opened_object> disk::open(const manifest& m, std::shared_ptr<const conten
   if (++opens_ == fail.open) return ddf::fail(errc::io, "cannot make the file", EACCES);
   opened_object out;
   if (const auto v = visible_.find(m.name); v != visible_.end() && equal_but_version(v->second.description, m)) out.current = v->second.root;
+  if (const auto v = visible_.find(m.name); v != visible_.end()) out.held.push_back({0, v->second.description.version, v->second.root});
   key = m.name;
   while (partial_.contains(key) && partial_[key].in_hand) key += '~';
   partial_object& p = partial_[key];
@@ -81,6 +82,34 @@ result<opened_object> disk::open(const manifest& m, std::shared_ptr<const conten
     p.bytes = std::make_unique<sink>(m, std::move(truth), object);
   }
   p.complete.clear();
+  return out;
+}
+
+result<opened_object> disk::open_delta(const manifest& m, std::shared_ptr<const content> truth, std::uint32_t object, std::string& key) {
+  if (++opens_ == fail.open) return ddf::fail(errc::io, "cannot make the file", EACCES);
+  key = m.name + " delta";
+  while (partial_.contains(key)) key += '~';
+  partial_[key].bytes = std::make_unique<sink>(m, std::move(truth), object);
+  return opened_object{};
+}
+
+result<patch> disk::apply(const std::string& delta_key, const std::string& key, const delta_stream& d, const content& truth) {
+  if (++applies_ == fail.apply) return ddf::fail(errc::io, "cannot write", ENOSPC);
+  if (!partial_.at(delta_key).bytes->equals_truth()) throw std::logic_error("a delta is applied that is not what was sent");
+  sink& target = *partial_.at(key).bytes;
+  const auto base = visible_.find(target.description().name);
+  if (base == visible_.end() || base->second.root != d.base_root) throw std::logic_error("a delta is applied to another base");
+  if (base->second.spoilt) return ddf::fail(errc::stale_base, "the base is not what it was");
+  patch out;
+  out.table = truth.table(d.object);
+  const manifest& m = target.description();
+  std::uint64_t row = 0;
+  for (std::uint32_t p = 0; p < m.parts.size(); ++p)
+    for (std::uint64_t at = 0; at < m.parts[p].size; at += m.block_bytes, ++row) {
+      if (std::ranges::any_of(d.whole, [&](const range& r) { return r.first <= row && row < r.last; })) continue;
+      target.write(p, at, truth.part(d.object, p).subspan(at, std::min<std::uint64_t>(m.block_bytes, m.parts[p].size - at)));
+      out.rows.insert(row, row + 1);
+    }
   return out;
 }
 
@@ -102,7 +131,7 @@ result<void> disk::commit(const std::string& key, const digest& root) {
   if (p == partial_.end()) throw std::logic_error("'" + key + "' is committed, and was not opened or is committed already");
   if (!p->second.bytes->equals_truth()) throw std::logic_error("'" + key + "' becomes visible with wrong bytes");
   const manifest& m = p->second.bytes->description();
-  visible_[m.name] = {m, root};
+  visible_[m.name] = {m, root, false};
   partial_.erase(p);
   ++commits_;
   return {};

@@ -42,13 +42,19 @@ class sink {
 class disk {
  public:
   struct faults {   // the nth call fails, counted from 1; 0: none does
-    std::uint64_t write = 0, read = 0, commit = 0, open = 0;
+    std::uint64_t write = 0, read = 0, commit = 0, open = 0, apply = 0;
   };
   faults fail;
 
   /// Output: also `key`, by which the calls below name what was opened. Takes up what keep() left of an equal description;
   /// when another session has that in hand, starts afresh.
   result<opened_object> open(const manifest& m, std::shared_ptr<const content> truth, std::uint32_t object, std::string& key);
+  result<opened_object> open_delta(const manifest& m, std::shared_ptr<const content> truth, std::uint32_t object, std::string& key);
+  /// Makes the rows that the delta makes, from the truth. Errors: stale_base when the base is not what is visible; throws
+  /// std::logic_error when the delta's bytes are not those published.
+  result<patch> apply(const std::string& delta_key, const std::string& key, const delta_stream& d, const content& truth);
+  /// What is visible under a name is no longer what its record says: applying a delta to it fails.
+  void spoil(const std::string& name) { visible_.at(name).spoilt = true; }
   result<void> write(const std::string& key, std::uint32_t part, std::uint64_t offset, std::span<const std::byte> bytes);
   result<digest> digest_of_block(const std::string& key, const block_extent& b);
   /// Makes the object visible. Throws std::logic_error when its bytes are not those published, or for a second commit.
@@ -67,6 +73,7 @@ class disk {
   struct visible_object {
     manifest description;
     digest root;
+    bool spoilt = false;
   };
   struct partial_object {
     std::unique_ptr<sink> bytes;
@@ -75,7 +82,7 @@ class disk {
   };
   std::map<std::string, visible_object> visible_;
   std::map<std::string, partial_object> partial_;
-  std::uint64_t writes_ = 0, reads_ = 0, commits_ = 0, commit_calls_ = 0, opens_ = 0, bytes_written_ = 0;
+  std::uint64_t writes_ = 0, reads_ = 0, commits_ = 0, commit_calls_ = 0, opens_ = 0, applies_ = 0, bytes_written_ = 0;
 };
 
 }  // namespace ddf::sim

@@ -113,7 +113,8 @@ void receiver_process::later(duration d, session_id id, std::function<void(time_
 void receiver_process::end(session_entry& s, const error& outcome) {
   s.outcome = outcome;
   for (const auto& [object, key] : s.keys)
-    if (!key.empty()) disk_.keep(key, s.engine->complete_blocks(object));
+    if (s.engine->is_delta(object)) disk_.discard(key);
+    else if (!key.empty()) disk_.keep(key, s.engine->complete_blocks(object));
 }
 
 void receiver_process::drain(time_point now, session_entry& s) {
@@ -134,7 +135,8 @@ void receiver_process::drain(time_point now, session_entry& s) {
     } else if (const auto* o = std::get_if<open_object>(&*action)) {
       later(options_.open_delay, id, [this, object = o->object](time_point when, session_entry& e) {
         std::string& key = e.keys[object];
-        auto opened = disk_.open(e.engine->objects()[object], e.truth, object, key);
+        if (e.engine->is_delta(object) && e.truth->objects().size() != e.engine->objects().size()) e.truth = e.truth->with(e.engine->plan());
+        auto opened = e.engine->is_delta(object) ? disk_.open_delta(e.engine->objects()[object], e.truth, object, key) : disk_.open(e.engine->objects()[object], e.truth, object, key);
         if (!opened) key.clear();
         e.engine->handle_opened(when, object, std::move(opened));
       });
@@ -143,6 +145,13 @@ void receiver_process::drain(time_point now, session_entry& s) {
         auto done = disk_.commit(e.keys.at(object), e.engine->digests(object).root);
         if (done) e.keys.at(object).clear();
         e.engine->handle_committed(when, object, std::move(done));
+      });
+    } else if (const auto* a = std::get_if<apply_delta>(&*action)) {
+      later(options_.apply_delay, id, [this, delta = a->delta, object = a->object](time_point when, session_entry& e) {
+        const delta_stream& d = e.engine->plan().deltas[delta - (e.engine->objects().size() - e.engine->plan().deltas.size())];
+        e.engine->handle_patched(when, delta, disk_.apply(e.keys.at(delta), e.keys.at(object), d, *e.truth));
+        disk_.discard(e.keys.at(delta));
+        e.keys.at(delta).clear();
       });
     } else if (const auto* d = std::get_if<discard_object>(&*action)) {
       disk_.discard(s.keys.at(d->object));

@@ -1,5 +1,6 @@
 #include "transports/sim/sender_process.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <stdexcept>
 
@@ -14,6 +15,7 @@ sender_process::sender_process(network& net, std::shared_ptr<const content> what
   if (e.objects.empty()) e.objects = content_->objects();
   if (e.rails.empty())
     for (std::uint32_t r = 0; r < std::bit_width(options_.node.rails); ++r) e.rails.push_back({options_.node.up.mtu - header_bytes, header_bytes, "rail" + std::to_string(r)});
+  e.plans = true;
   table_made_ = e.tables_known;
   table_made_.resize(e.objects.size());
   read_.resize(e.objects.size());
@@ -39,6 +41,46 @@ void sender_process::stop(error reason) {
 std::span<const std::byte> sender_process::payload(const segment_extent& e) const {
   const auto all = e.table ? content_->table_bytes(e.object) : content_->part(e.object, e.part);
   return all.subspan(e.offset, e.bytes);
+}
+
+// As the runtime does, with deltas whose sizes are given.
+void sender_process::plan() {
+  session_plan all;
+  for (std::uint32_t o = 0; o < content_->objects().size(); ++o) {
+    const manifest& m = content_->objects()[o];
+    const sender::demand wanted = engine_->demand_for(o);
+    plans_.emplace_back();
+    if (wanted.bases.empty()) continue;
+    object_facts facts;
+    facts.bytes = m.size();
+    facts.with_nothing = wanted.with_nothing;
+    for (const ddf::part& p : m.parts)
+      for (std::uint64_t at = 0; at < p.size; at += m.block_bytes) facts.block_bytes.push_back(std::min<std::uint64_t>(m.block_bytes, p.size - at));
+    std::vector<delta_candidate> candidates;
+    for (const sender::demand::base& base : wanted.bases) {
+      if (base.root == content_->table(o).root) {
+        facts.current += base.receivers;
+        continue;
+      }
+      const auto& specs = content_->deltas(o);
+      const auto made = std::ranges::find(specs, base.root, &delta_spec::base_root);
+      if (made == specs.end()) {
+        facts.with_nothing += base.receivers;
+        continue;
+      }
+      delta_candidate c{made->base_version, made->base_root, base.receivers, 100, made->block_bytes};
+      if (c.block_bytes.empty()) c.block_bytes.assign(facts.block_bytes.size(), made->bytes / facts.block_bytes.size());
+      candidates.push_back(std::move(c));
+    }
+    plans_.back() = plan_object(facts, candidates, options_.plan_rates);
+    all.roots.push_back({o, content_->table(o).root});
+    for (const object_plan::chosen_delta& d : plans_.back().deltas) all.deltas.push_back({o, candidates[d.candidate].base_version, candidates[d.candidate].base_root, d.bytes, d.whole});
+    table_made_[o] = true;
+  }
+  content_ = content_->with(all);
+  table_made_.resize(content_->objects().size(), true);
+  read_.resize(content_->objects().size());
+  engine_->handle_plan(net_.now(), std::move(all));
 }
 
 void sender_process::transmit(time_point now, const send_segments& batch) {
@@ -83,6 +125,13 @@ void sender_process::drain(time_point now) {
         if (!*alive) return;
         table_made_[object] = true;
         engine_->handle_digests_ready(net_.now(), object);
+        drain(net_.now());
+      });
+    } else if (std::holds_alternative<plan_session>(*action)) {
+      const bool needed = std::ranges::any_of(engine_->objects(), [&, o = 0u](const manifest&) mutable { return !engine_->demand_for(o++).bases.empty(); });
+      net_.at(now + (needed ? options_.plan_delay : duration(0)), [this, alive = alive_] {
+        if (!*alive) return;
+        if (!engine_->finished()) plan();
         drain(net_.now());
       });
     } else if (const auto* n = std::get_if<note>(&*action)) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <vector>
+#include "lib/plan/delta_plan.hpp"
 #include "lib/session/sender.hpp"
 #include "transports/sim/content.hpp"
 #include "transports/sim/network.hpp"
@@ -17,6 +18,8 @@ class sender_process final : public process {
     sender_options engine;            // session, objects and rails are filled in when they are not given
     node_options node;
     duration digest_delay = 2ms;      // to make a digest table that is asked for before its time
+    duration plan_delay = 3ms;        // to make the deltas
+    rates plan_rates;
     duration send_buffer = 200us;     // of packets that may wait for the wire before the process is held up
   };
   sender_process(network& net, std::shared_ptr<const content> what, options o);
@@ -34,11 +37,14 @@ class sender_process final : public process {
   const std::optional<error>& outcome() const { return outcome_; }
   bool succeeded() const { return outcome_ && outcome_->code == errc::ok; }
   const std::vector<std::string>& notes() const { return notes_; }
+  /// Per object, what was decided.
+  const std::vector<object_plan>& plans() const { return plans_; }
   std::uint64_t refused_sends() const { return refused_sends_; }
   std::uint64_t data_datagrams() const { return data_datagrams_; }
 
  private:
   void drain(time_point now);
+  void plan();
   void transmit(time_point now, const send_segments& batch);
   std::span<const std::byte> payload(const segment_extent& e) const;
 
@@ -48,6 +54,7 @@ class sender_process final : public process {
   network::node_id node_;
   prng random_;
   std::unique_ptr<sender> engine_;
+  std::vector<object_plan> plans_;
   std::vector<range_set> read_;        // per object: segments whose bytes have been read, and digested on the way
   std::vector<bool> table_made_;
   time_point held_up_until_ = never;
