@@ -43,19 +43,20 @@ class sampler {
     if (!error_) error_ = e;
   }
 
-  bool reaches(std::uint64_t target_offset, shift by, std::uint64_t bytes) const {
-    return bytes <= base_bytes_ && target_offset + by <= base_bytes_ - bytes;
+  // How many of these bytes of the target the base has from their first on.
+  std::uint64_t reach(std::uint64_t target_offset, shift by, std::uint64_t bytes) const {
+    const std::uint64_t from = target_offset + by;
+    return from < base_bytes_ ? std::min(bytes, base_bytes_ - from) : 0;
   }
   bool target(std::uint64_t offset, std::span<std::byte> out) { return check(read_target_, offset, out); }
   bool base(std::uint64_t offset, std::span<std::byte> out) { return check(read_base_, offset, out); }
 
   // Which share of these bytes of the target the base has too; 0 outside of it.
   double fit(std::uint64_t target_offset, std::span<const std::byte> wanted, shift by) {
-    if (!reaches(target_offset, by, wanted.size()) || wanted.empty()) return 0;
-    const auto old = std::span(base_room_).first(wanted.size());
-    if (!base(target_offset + by, old)) return 0;
+    const auto old = std::span(base_room_).first(static_cast<std::size_t>(reach(target_offset, by, wanted.size())));
+    if (old.empty() || !base(target_offset + by, old)) return 0;
     std::size_t same = 0;
-    for (std::size_t i = 0; i < wanted.size(); ++i) same += wanted[i] == old[i];
+    for (std::size_t i = 0; i < old.size(); ++i) same += wanted[i] == old[i];
     return static_cast<double>(same) / static_cast<double>(wanted.size());
   }
 
@@ -210,11 +211,10 @@ class aligner {
     if (!s_.target(first, std::span(wanted).first(n))) return first;
     std::array<int, probe_bytes> gain{};
     const auto count = [&](std::optional<shift> by, int sign) {
-      if (by && s_.reaches(first, *by, n) && s_.base(first + *by, std::span(old).first(n))) {
-        for (std::size_t i = 0; i < n; ++i) gain[i] += wanted[i] == old[i] ? 4 * sign : 0;
-      } else {
-        for (std::size_t i = 0; i < n; ++i) gain[i] += sign;   // as much as fits_from of it
-      }
+      const std::size_t reach = by ? static_cast<std::size_t>(s_.reach(first, *by, n)) : 0;
+      if (reach > 0 && !s_.base(first + *by, std::span(old).first(reach))) return;
+      for (std::size_t i = 0; i < reach; ++i) gain[i] += wanted[i] == old[i] ? 4 * sign : 0;
+      for (std::size_t i = reach; !by && i < n; ++i) gain[i] += sign;   // as much as fits_from of it
     };
     count(left, 1);
     count(right, -1);
@@ -300,7 +300,7 @@ class whole {
     if (b && (b->bytes == 0 || b->element != t.element)) b = nullptr;
     const bool untyped = t.element == element::bytes || t.shape.empty();
     if (b && b->bytes == t.bytes && (!untyped || t.bytes <= small_bytes)) return put(t.offset, t.bytes, b->offset, t.element);
-    if (b && (is_header(t.name) || untyped) && std::max(b->bytes, t.bytes) <= one_record_bytes) return put_window(t, *b);
+    if (b && b->bytes != t.bytes && (is_header(t.name) || untyped) && std::max(b->bytes, t.bytes) <= one_record_bytes) return put_window(t, *b);
     if (b && by_samples(t, *b)) return;
     if (const tensor* same = of_same_content(t)) return put(t.offset, t.bytes, same->offset, t.element);
     if (t.bytes > small_bytes && (!b || untyped) && by_removed(t)) return;
