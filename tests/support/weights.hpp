@@ -1,11 +1,15 @@
 // Safetensors files and objects made of them, in memory.
 #pragma once
 #include <algorithm>
+#include <bit>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "codecs/delta/block.hpp"
+#include "codecs/delta/workspace.hpp"
 #include "lib/model/prng.hpp"
 
 namespace ddf::test {
