@@ -1,5 +1,6 @@
 #include "lib/model/manifest.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <string_view>
 #include <unordered_set>
@@ -22,6 +23,18 @@ std::uint64_t manifest::blocks() const {
   std::uint64_t sum = 0;
   for (const part& p : parts) sum += blocks_of(p.size, block_bytes);
   return sum;
+}
+
+std::vector<block_place> block_places(const manifest& m) {
+  std::vector<block_place> out;
+  out.reserve(m.blocks());
+  std::uint64_t begin = 0;
+  for (std::uint32_t p = 0; p < m.parts.size(); ++p) {
+    const std::uint64_t size = m.parts[p].size;
+    for (std::uint64_t at = 0; at < size; at += m.block_bytes) out.push_back({p, at, begin + at, std::min<std::uint64_t>(m.block_bytes, size - at)});
+    begin += size;
+  }
+  return out;
 }
 
 std::uint32_t block_bytes_for(std::uint64_t object_bytes) {

@@ -33,6 +33,16 @@ struct manifest {
   std::uint64_t blocks() const;   // blocks of all parts
 };
 
+/// Where a block lies.
+struct block_place {
+  std::uint32_t part = 0;
+  std::uint64_t offset = 0;          // in the part
+  std::uint64_t object_offset = 0;   // counted through the parts
+  std::uint64_t bytes = 0;
+};
+/// All blocks of an object: the rows of its digest table. Cost: O(blocks).
+std::vector<block_place> block_places(const manifest& m);
+
 /// Digests of one version's blocks in order, and the root over name, size and all of them.
 struct digest_table {
   digest root;

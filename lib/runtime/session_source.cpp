@@ -78,13 +78,7 @@ result<std::span<const iovec>> session_source::payloads(const layout& l, std::sp
 result<digest_table> session_source::compute_digests(std::size_t object, const std::atomic<bool>& abandon) const {
   const item& it = items_[object];
   const manifest& m = it.description;
-  struct place {
-    std::uint32_t part;
-    std::uint64_t offset, bytes;
-  };
-  std::vector<place> blocks;
-  for (std::uint32_t p = 0; p < m.parts.size(); ++p)
-    for (std::uint64_t at = 0; at < m.parts[p].size; at += m.block_bytes) blocks.push_back({p, at, std::min<std::uint64_t>(m.block_bytes, m.parts[p].size - at)});
+  const std::vector<block_place> blocks = block_places(m);
   digest_table t;
   t.blocks.resize(blocks.size());
   std::atomic<std::size_t> next{0};
