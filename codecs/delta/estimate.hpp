@@ -1,0 +1,20 @@
+// How long a record would be, from a sample of its elements.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "codecs/delta/operations.hpp"
+
+namespace ddf::delta {
+
+/// A size in 1/4096 of the elements' own: above 4096 when it does not pay.
+using share = std::uint32_t;
+inline constexpr share full_share = 4096;
+
+/// Elements that differ, of a sample.
+share sample_changed(const pair_view& p);
+/// What dense and planes would need; the tables they send are not counted.
+share sample_dense(const pair_view& p);
+share sample_planes(element e, const std::byte* target, std::size_t n);
+
+}  // namespace ddf::delta

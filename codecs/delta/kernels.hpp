@@ -1,0 +1,44 @@
+// The inner loops that are worth writing twice: plain, and for AVX2 where the machine has it. Same results.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "codecs/delta/element_class.hpp"
+
+namespace ddf::delta {
+
+struct change_count {
+  std::uint32_t changed = 0, runs = 0;   // elements; stretches of neighbouring ones
+};
+
+/// The place of a width in tables of kernels.
+constexpr std::size_t width_index(std::size_t width) { return width == 1 ? 0 : width == 2 ? 1 : width == 4 ? 2 : 3; }
+
+inline constexpr unsigned class_bit = 24;
+
+struct kernels {
+  /// Sets a bit in `masks` for each of n elements that differs; bits behind the last are clear.
+  using changes_function = change_count(const std::byte* base, const std::byte* target, std::size_t n, std::uint64_t* masks);
+  /// The class of each of n elements.
+  using classify_function = void(const class_map& m, const std::byte* base, std::size_t n, std::uint8_t* classes);
+  /// For each changed element in order: its class << class_bit | how many elements of its class are before it. `totals`: elements of each class.
+  using locate_function = void(const class_map& m, const std::byte* base, std::size_t n, const std::uint64_t* masks, std::uint32_t* places, std::uint32_t* totals);
+  /// The converse: `places` are, class after class, ascending counts as above (without the class), ends[c] where those of c end; each
+  /// becomes the index of its element. False when there is no such element.
+  using find_function = bool(const class_map& m, const std::byte* base, std::size_t n, std::uint32_t* places, const std::uint32_t* ends);
+  /// Decodes symbols of 16 lanes while 32 bytes are left, in whole rounds of 16; returns how many. Format in entropy.hpp.
+  using rans_decode_function = std::size_t(const std::uint32_t* table, unsigned precision, std::uint32_t* state, const std::byte*& at,
+                                           const std::byte* end, std::uint8_t* symbols, std::size_t count);
+
+  std::array<changes_function*, 4> changes;
+  std::array<classify_function*, 4> classify;
+  std::array<locate_function*, 4> locate;
+  std::array<find_function*, 4> find;
+  rans_decode_function* rans_decode;
+};
+
+const kernels& scalar_kernels();
+const kernels& best_kernels();   // for this machine
+
+}  // namespace ddf::delta
