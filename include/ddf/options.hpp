@@ -36,11 +36,37 @@ struct stage_times {
   double discover = 0, prepare = 0, plan = 0, wire = 0, repair = 0, verify = 0, apply = 0, commit = 0;
 };
 
+/// What was decided for the receivers that hold the same of an object, and what either way would cost.
+struct plan_choice {
+  std::string object;
+  std::uint32_t receivers = 0;
+  std::string holds;    // "version 41", "nothing", "this version"
+  std::string takes;    // "delta", "whole", "nothing"
+  std::uint64_t delta_bytes = 0, whole_bytes = 0;   // 0: there is no such way
+  double delta_seconds = 0, whole_seconds = 0;      // estimated, until these receivers have the version
+  std::string reason;
+};
+
+/// How the blocks are made that a delta changes.
+struct plan_operation {
+  std::string object, base;   // "version 41"
+  std::string operation;      // "keep", "sparse", "dense" …
+  std::uint64_t records = 0, target_bytes = 0, payload_bytes = 0;
+};
+
+struct plan_report {
+  std::vector<plan_choice> choices;
+  std::vector<plan_operation> operations;
+  double prepare_seconds = 0;            // comparing and encoding took
+  std::uint64_t group_bytes = 0;         // payload that will go to the group once
+  double seconds = 0;                    // estimated, from the first byte until the last receiver has it
+};
+
 struct object_report {
   std::string name;
   std::uint64_t version = 0;
   std::uint64_t bytes = 0;
-  std::string encoding = "whole";   // "whole", or "none" when the receiver held this version already
+  std::string encoding = "whole";   // "whole", "delta", at a sender also "delta+whole"; "none" when the version was held already
   double seconds = 0;
   std::string path;                 // receiver: where it is
   error problem;                    // code ok when complete and verified
@@ -48,6 +74,7 @@ struct object_report {
 
 struct receiver_report {
   std::string id;       // host name and address
+  std::map<std::string, std::uint64_t> holds;   // object -> version that it has, by its own word
   std::string state;    // "complete", "failed", "lost", "refused", "incomplete"
   std::string reason;   // a sentence; empty when complete
   bool deaf = false;    // heard no multicast and was served by unicast
@@ -69,6 +96,8 @@ struct report {
   struct {
     std::uint64_t multicast_bytes = 0, unicast_bytes = 0, peer_bytes = 0, nacks = 0;
   } repair;
+  plan_report plan;     // sender only
+  std::uint64_t delta_bytes = 0;     // receiver: of object bytes, those that a delta made
   double egress_ratio = 0;   // bytes sent with IP and UDP headers, over object bytes; sender only
   std::uint64_t resumed_bytes = 0;   // receiver: already there and proven, not fetched
   std::uint64_t bad_blocks = 0;

@@ -1,6 +1,7 @@
 // Publishes objects to every receiver of a group.
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +13,17 @@ namespace ddf {
 struct publisher_options : network_options {
   std::string state_directory;   // remembers published versions and digests; empty: $XDG_STATE_HOME/ddf or ~/.local/state/ddf; "none": nothing is kept
   std::uint64_t rate_bytes_per_s = 0;   // 0: automatic
+  unsigned keep = 0;   // of how many published versions a copy of the bytes stays in the state directory, for deltas after the file was overwritten
+};
+
+enum class consistency : std::uint8_t {
+  versioned = 0,     // each publication is a version of its own
+  immutable = 1,     // the first version is the last: other bytes under the name are refused, here and by receivers
+  append_only = 2,   // versions only grow: what was there before is taken as unchanged, and not read
+};
+
+struct byte_range {
+  std::uint64_t offset = 0, bytes = 0;   // in the object: its parts one after the other
 };
 
 struct publish_options {
@@ -22,6 +34,13 @@ struct publish_options {
   std::uint32_t quorum = 0;                // how many complete receivers are a success; 0: all that joined, and all expected
   std::chrono::nanoseconds linger{0};      // stay that long after the last receiver for late ones
   bool serve = false;                      // stay until cancelled
+  std::string base = "auto";               // what holders of it get a delta from: "auto", earlier versions; "none"; "NAME@VERSION", also of another object
+  consistency consistent = consistency::versioned;
+  bool fast = false;                       // deltas that are quick to encode and apply rather than small
+  bool has_changed = false;                // `changed` is given: only there may the object differ from the version published last
+  std::vector<byte_range> changed;
+  std::function<void(const plan_report&)> on_plan;   // before the first byte; from the library's thread
+  bool dry_run = false;                    // stop there: nothing is sent
 };
 
 struct part_view {   // a piece of memory to publish; must stay valid and unchanged until the ticket is done

@@ -28,6 +28,7 @@ struct subscriber_options : network_options {
   bool follow = false;            // keep receiving sessions; otherwise one session
   std::chrono::nanoseconds timeout{std::chrono::seconds(60)};          // to wait for a sender
   std::chrono::nanoseconds sender_silence{std::chrono::seconds(10)};   // then the session has failed
+  unsigned keep = 0;              // how many older versions of each object stay readable: files in OUTPUT/.ddf-versions/NAME.versions/NUMBER, or memory
   std::uint64_t bytes_max = 0;    // refuse more than this per session; 0: what is free in the output folder, or half of memory
 };
 
@@ -42,6 +43,9 @@ class subscriber {
   /// Receive objects whose name matches: '*' any run without '/', '**' any run, '?' one character. Before start().
   /// The callback is called exactly once for each complete, verified version, from the library's thread.
   virtual result<void> subscribe(const std::string& pattern, callback on_object = {}) = 0;
+  /// A version that is here, whole; 0: the newest. It stays, also when newer ones come, as long as the handle does.
+  /// Errors: unknown_version, which names those that are here. Thread-safe.
+  virtual result<std::shared_ptr<const object>> get(const std::string& name, std::uint64_t version = 0) = 0;
   /// Begins to listen.
   virtual result<void> start() = 0;
   /// Waits for the end: of one session, or with `follow` for stop(). Every wait inside has its own deadline.

@@ -67,6 +67,8 @@ static result<void> check_manifest(const manifest& m) {
   if (m.element_bytes == 0 || m.element_bytes > 16) return bad("element width is not 1 to 16 bytes");
   if (!std::has_single_bit(m.block_bytes) || m.block_bytes < limits::block_bytes_min || m.block_bytes > limits::block_bytes_max)
     return bad("block size is not a power of two from 64 KiB to 4 MiB");
+  if (!m.base.empty())
+    if (auto ok = check_object_name(m.base); !ok) return ok;
   std::uint64_t sum = 0;
   for (const part& p : m.parts) {
     if (p.size > limits::object_bytes || (sum += p.size) > limits::object_bytes) return fail(errc::too_large, "object '" + printable(m.name) + "' is larger than 1 PiB");

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <vector>
-#include <ddf/error.hpp>
+#include <ddf/publisher.hpp>
 #include "lib/model/digest.hpp"
 #include "lib/model/ids.hpp"
 
@@ -26,6 +26,8 @@ struct manifest {
   digest_algorithm algorithm = digest_algorithm::xxh3_128;
   std::uint8_t element_bytes = 1;   // width of one element; 1 when untyped
   std::uint32_t block_bytes = 64 << 10;
+  consistency consistent = consistency::versioned;
+  std::string base;                 // another object whose versions may serve as bases; empty: none
   std::vector<part> parts;
   bool operator==(const manifest&) const = default;
 

@@ -1,5 +1,7 @@
 #include "lib/runtime/publication.hpp"
 
+#include "lib/runtime/delta_planning.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -11,9 +13,12 @@ using namespace std::chrono_literals;
 
 static constexpr int batches_per_turn = 16;   // then what has arrived is looked at
 static constexpr duration snapshot_interval = 40ms;
+static constexpr std::size_t bases_most = 8;         // deltas of one object in one session
+static constexpr std::size_t files_held_most = 64;   // of the version published last, open for the delta to the next
 
-publication::publication(publisher_shell& shell, std::vector<session_source::item> items, const publish_options& options, std::vector<std::string> warnings)
-    : shell_(shell), source_(std::move(items)), options_(options), rng_(random_number()), warnings_(std::move(warnings)) {
+publication::publication(publisher_shell& shell, std::vector<session_source::item> items, const publish_options& options, std::uint64_t base_version,
+                         std::vector<std::string> warnings)
+    : shell_(shell), source_(std::move(items)), options_(options), rng_(random_number()), warnings_(std::move(warnings)), base_version_(base_version) {
   for (std::size_t i = 0; i < source_.objects(); ++i) {
     manifests_.push_back(source_.object(i).description);
     progress_.bytes_total += manifests_.back().size();
@@ -63,6 +68,7 @@ void publication::begin(std::function<void()> on_end) {
     o.rails.push_back(std::move(rail));
   }
   for (std::size_t i = 0; i < source_.objects(); ++i) o.tables_known.push_back(source_.table_known(i));
+  o.plans = true;
   o.multicast = shell_.options.multicast;
   o.batch_segments = std::clamp<std::uint32_t>(65'500 / largest, 1, 44);
   o.rate_bytes_per_s = shell_.options.rate_bytes_per_s;
@@ -137,6 +143,8 @@ void publication::perform(sender_action& a) {
     send_data(*s);
   } else if (auto* p = std::get_if<prepare_digests>(&a)) {
     prepare(p->object);
+  } else if (std::holds_alternative<plan_session>(a)) {
+    plan();
   } else if (auto* n = std::get_if<note>(&a)) {
     shell_.log(n->level, n->text);
     if (n->level == log_level::warning && warnings_.size() < 100) warnings_.push_back(n->text);
@@ -269,6 +277,90 @@ void publication::prepare(std::uint32_t object) {
   });
 }
 
+// --- deltas -----------------------------------------------------------------------------------------------------------
+
+void publication::plan() {
+  auto p = std::make_shared<delta_planning>();
+  for (std::uint32_t o = 0; o < manifests_.size(); ++o) {
+    if (engine_->held_roots(o).empty()) continue;
+    const session_source::item& it = source_.object(o);
+    p->objects.push_back({o, manifests_[o], it.source, it.digests, source_.table_known(o), {}, {}});
+  }
+  p->wants_deltas = options_.base != "none" && options_.consistent != consistency::immutable;
+  p->options.profile = options_.fast ? delta::profile::fast : delta::profile::tight;
+  p->options.scratch_folder = shell_.scratch_folder;
+  std::vector<std::string> names;
+  for (std::size_t r = 0; r < shell_.rails.size(); ++r)
+    if (engine_->active_rails() >> r & 1) names.push_back(shell_.rails[r].interface.name);
+  if (const double link = link_bytes_per_s(names); link > 0) p->measured.link = link;
+  if (shell_.options.rate_bytes_per_s != 0) p->measured.link = std::min(p->measured.link, static_cast<double>(shell_.options.rate_bytes_per_s));
+  if (p->measured.link > 2.5e9) p->options.profile = delta::profile::fast;   // above 20 Gbit/s tight coding is slower than the link
+  // The bases that receivers hold and that are known here.
+  for (delta_planning::object& o : p->objects) {
+    const std::string& name = o.description.base.empty() ? o.description.name : o.description.base;
+    const auto former = shell_.former.find(name);
+    const bool open_still = former != shell_.former.end() && former->second.source->check_open().has_value();
+    const auto roots = engine_->held_roots(o.index);
+    const auto held = [&](const digest& root) { return std::ranges::binary_search(roots, root); };
+    const auto usable = [&](version_id v) { return base_version_ == 0 || base_version_ == v.value; };
+    if (open_still && held(former->second.described.digests.root) && usable(former->second.described.description.version)) o.bases.push_back(base_from(former->second.described, former->second.source));
+    for (const published_base& b : shell_.bases.list(name)) {
+      if (o.bases.size() >= bases_most || !held(b.digests.root) || !usable(b.description.version)) continue;
+      if (std::ranges::any_of(o.bases, [&](const delta_base& known) { return known.digests.root == b.digests.root; })) continue;
+      o.bases.push_back(shell_.bases.open(b));
+    }
+    o.demand = engine_->demand_for(o.index, [&](const digest& root) {
+      return (o.digests_known && root == o.digests.root) || std::ranges::any_of(o.bases, [&](const delta_base& b) { return b.digests.root == root; });
+    });
+    if (former != shell_.former.end() && options_.has_changed) {
+      p->changed_known = true;
+      p->changed_from = former->second.described.digests.root;
+    }
+    if (options_.consistent == consistency::append_only && !o.bases.empty()) {
+      const manifest& last = o.bases.front().description;
+      if (last.size() <= o.description.size() && last.block_bytes == o.description.block_bytes) {
+        p->changed_known = true;
+        p->changed_from = o.bases.front().digests.root;
+        p->changed.insert(last.size() / last.block_bytes * last.block_bytes, std::max(o.description.size(), std::uint64_t{1}));
+      }
+    }
+  }
+  for (const byte_range& r : options_.changed)
+    if (r.bytes != 0) p->changed.insert(r.offset, r.offset + r.bytes);
+  if (p->objects.empty() && !options_.on_plan && !options_.dry_run) return engine_->handle_plan(now(), {});
+  const time_point from = now();
+  asio::post(shell_.workers, [self = shared_from_this(), p, from] {
+    const auto done = p->run(self->abandon_digests_);
+    asio::post(self->shell_.io, [self, p, from, done] {
+      if (self->ended_) return;
+      self->plan_seconds_ += seconds(now() - from);
+      self->planned(done ? result<std::shared_ptr<delta_planning>>(p) : tl::unexpected(done.error()));
+      self->drive();
+    });
+  });
+}
+
+void publication::planned(result<std::shared_ptr<delta_planning>> r) {
+  if (!r) return source_failed(r.error());
+  delta_planning& p = **r;
+  plan_ = std::move(p.report);
+  // Objects of which nobody holds anything.
+  for (std::uint32_t o = 0; o < manifests_.size(); ++o) {
+    if (std::ranges::any_of(p.objects, [&](const delta_planning::object& known) { return known.index == o; })) continue;
+    const std::uint32_t n = engine_->demand_for(o).with_nothing;
+    if (n == 0 || plan_.choices.size() >= 1000) continue;
+    const double took = static_cast<double>(manifests_[o].size()) / std::min(p.measured.link, p.measured.place);
+    plan_.choices.push_back({manifests_[o].name, n, "nothing", "whole", 0, manifests_[o].size(), 0, took, "there is no base to start from"});
+    plan_.group_bytes += manifests_[o].size();
+    plan_.seconds += took;
+  }
+  if (options_.on_plan) options_.on_plan(plan_);
+  if (options_.dry_run) return engine_->stop(now(), error{});
+  for (delta_planning::object& o : p.objects) source_.take_digests(o.index, std::move(o.digests));
+  for (session_source::item& d : p.deltas) source_.add(std::move(d));
+  engine_->handle_plan(now(), std::move(p.plan));
+}
+
 // --- the end --------------------------------------------------------------------------------------------------------------
 
 void publication::end(const error& outcome_in) {
@@ -282,13 +374,18 @@ void publication::end(const error& outcome_in) {
   ended_ = true;
   abandon_digests_ = true;
   report r = make_report(outcome);
-  for (std::size_t i = 0; i < source_.objects(); ++i) {
+  for (std::size_t i = 0; i < manifests_.size() && outcome.code != errc::source_changed && !options_.dry_run; ++i) {
     const session_source::item& it = source_.object(i);
     const digest identity = it.source->identity();
-    if (identity == digest{} || outcome.code == errc::source_changed) continue;
     published_version v{it.description.version, identity, {}};
     if (source_.table_known(i)) v.digests = it.digests;
-    if (auto ok = shell_.published.save(it.description.name, v); !ok) {
+    auto ok = shell_.published.save(it.description.name, v);
+    if (ok && source_.table_known(i)) {
+      published_base b{it.description, identity, it.source->path(), it.digests};
+      ok = shell_.bases.save(b, *it.source);
+      if (!it.source->path().empty() && it.description.parts.size() <= files_held_most) shell_.former[it.description.name] = {std::move(b), it.source};
+    }
+    if (!ok) {
       shell_.log(log_level::warning, "remembering what was published: " + describe(ok.error()));
       break;
     }
@@ -328,13 +425,18 @@ report publication::make_report(const error& outcome) const {
     o.version = m.version.value;
     o.bytes = m.size();
     o.seconds = r.seconds;
-    if (count.data_segments == 0 && m.size() != 0 && engine_->receivers_complete() != 0) o.encoding = "none";   // only digest tables: everybody had it
+    const auto index = static_cast<std::uint32_t>(r.objects.size());
+    const bool by_delta = std::ranges::any_of(engine_->plan().deltas, [&](const delta_stream& d) { return d.object == index; });
+    if (by_delta) o.encoding = engine_->first_pass_has(index) ? "delta+whole" : "delta";
+    else if (count.data_segments == 0 && m.size() != 0 && engine_->receivers_complete() != 0) o.encoding = "none";   // everybody had it
     o.problem = outcome;
     r.objects.push_back(std::move(o));
   }
   if (r.seconds > 0 && outcome.code == errc::ok && count.data_segments != 0) r.goodput_bytes_per_s = static_cast<double>(total) / r.seconds;
   r.stages.discover = seconds(started - times.opened);
-  r.stages.prepare = prepare_seconds_;
+  r.stages.prepare = prepare_seconds_ + plan_.prepare_seconds;
+  r.stages.plan = plan_seconds_ - std::min(plan_seconds_, plan_.prepare_seconds);
+  r.plan = plan_;
   r.stages.wire = seconds(flushed - started);
   r.stages.repair = seconds(end - flushed);
   r.bulk.segments = count.bulk_segments;
@@ -345,6 +447,11 @@ report publication::make_report(const error& outcome) const {
   const std::uint64_t sent = count.bulk_bytes + count.multicast_repair_bytes + count.unicast_repair_bytes + count.control_bytes + packet_headers_;
   r.egress_ratio = total == 0 ? 0 : static_cast<double>(sent) / static_cast<double>(total);
   r.receivers = engine_->receivers();
+  for (std::uint32_t o = 0; o < manifests_.size() && o < 100; ++o) {
+    const auto holders = engine_->holders(o);
+    for (std::size_t i = 0; i < holders.size(); ++i)
+      if (holders[i].holds) r.receivers[i].holds[manifests_[o].name] = holders[i].holds->version.value;
+  }
   for (std::size_t i = 0; i < shell_.rails.size(); ++i)
     if (engine_->active_rails() >> i & 1) r.interfaces.push_back(shell_.rails[i].interface.name);
   r.dropped = count.dropped;
@@ -377,7 +484,7 @@ void publication::publish_snapshot(time_point t) {
     snapshot_at_ = t;
     snapshot_bytes_ = p.bytes_done;
   }
-  if (l.segments() != 0 && engine_->bulk_segment() < l.segments()) p.current = manifests_[l.object_of_segment(engine_->bulk_segment())].name;
+  if (l.segments() != 0 && engine_->bulk_segment() < l.segments()) p.current = engine_->objects()[l.object_of_segment(engine_->bulk_segment())].name;
   progress_ = std::move(p);
   snapshot_due_ = t + snapshot_interval;
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <ddf/publisher.hpp>
@@ -10,6 +11,8 @@
 #include "lib/runtime/session_source.hpp"
 #include "lib/runtime/timer.hpp"
 #include "lib/session/sender.hpp"
+#include "lib/plan/delta_plan.hpp"
+#include "lib/store/base_store.hpp"
 #include "lib/store/published.hpp"
 #include "transports/udp/udp_socket.hpp"
 
@@ -30,7 +33,14 @@ struct publisher_shell {
   network_plan plan;
   std::vector<network_interface> all_interfaces;
   std::vector<sender_rail_socket> rails;
+  std::string scratch_folder;   // for deltas while they are made and sent; empty: memory
   published_store published;
+  base_store bases;
+  struct former_version {   // what this process published last under a name: its files are open still
+    published_base described;
+    std::shared_ptr<object_source> source;
+  };
+  std::map<std::string, former_version> former;
   std::function<bool(std::size_t rail)> reopen_rail;   // after its interface was re-created; false: still gone
 
   void log(log_level level, const std::string& text) const {
@@ -38,9 +48,12 @@ struct publisher_shell {
   }
 };
 
+struct delta_planning;   // what the worker is given, and what comes back
+
 class publication final : public ticket, public std::enable_shared_from_this<publication> {
  public:
-  publication(publisher_shell& shell, std::vector<session_source::item> items, const publish_options& options, std::vector<std::string> warnings);
+  /// `base_version`: of `base` in the descriptions, or of the objects themselves, the only one to make deltas from; 0: any.
+  publication(publisher_shell& shell, std::vector<session_source::item> items, const publish_options& options, std::uint64_t base_version, std::vector<std::string> warnings);
   ~publication() override;
 
   // From any thread.
@@ -61,6 +74,8 @@ class publication final : public ticket, public std::enable_shared_from_this<pub
   bool send_data(send_segments& s);    // false: the rest waits for the socket
   bool resume_data();
   void prepare(std::uint32_t object);
+  void plan();
+  void planned(result<std::shared_ptr<delta_planning>> r);
   void send_failed(std::size_t rail, int error, std::size_t packets);
   void source_failed(const error& e);
   void end(const error& outcome);
@@ -90,7 +105,9 @@ class publication final : public ticket, public std::enable_shared_from_this<pub
 
   std::uint64_t packet_headers_ = 0;       // bytes of IP and UDP headers sent
   std::map<int, std::uint64_t> send_errors_;
-  double prepare_seconds_ = 0;
+  double prepare_seconds_ = 0, plan_seconds_ = 0;
+  plan_report plan_;
+  const std::uint64_t base_version_;
   std::atomic<bool> abandon_digests_ = false;
 
   mutable std::mutex mutex_;

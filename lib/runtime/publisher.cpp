@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <charconv>
 #include <deque>
 #include <thread>
 
@@ -16,7 +17,8 @@ class publisher_impl final : public publisher {
  public:
   publisher_impl(const publisher_options& options, network_plan plan)
       : work_(asio::make_work_guard(io_)),
-        workers_(1), shell_{io_, workers_, options, std::move(plan), {}, {}, published_store(state_directory(options.state_directory)), [this](std::size_t r) { return reopen(r); }} {}
+        workers_(1), shell_{io_, workers_, options, std::move(plan), {}, {}, state_directory(options.state_directory), published_store(state_directory(options.state_directory)),
+               base_store(state_directory(options.state_directory), options.keep), {}, [this](std::size_t r) { return reopen(r); }} {}
 
   ~publisher_impl() override {
     asio::post(io_, [this] {
@@ -98,6 +100,23 @@ class publisher_impl final : public publisher {
   result<std::shared_ptr<ticket>> start(std::vector<opened_source> sources, const publish_options& options) {
     std::vector<session_source::item> items;
     std::vector<std::string> warnings;
+    std::string base_name;
+    std::uint64_t base_version = 0;
+    if (options.base != "auto" && options.base != "none") {
+      const auto at = options.base.rfind('@');
+      const char* const begin = at == std::string::npos ? nullptr : options.base.data() + at + 1;
+      const char* const end = options.base.data() + options.base.size();
+      if (begin == nullptr || std::from_chars(begin, end, base_version).ptr != end || begin == end || base_version == 0)
+        return fail(errc::invalid_argument, "base '" + printable(options.base) + "': give auto, none or NAME@VERSION, as in policy@41");
+      base_name = options.base.substr(0, at);
+      if (auto ok = check_object_name(base_name); !ok) return fail(errc::invalid_argument, "base: " + ok.error().what);
+      const auto known = shell_.bases.list(base_name);
+      if (std::ranges::none_of(known, [&](const published_base& b) { return b.description.version.value == base_version; })) {
+        std::string have;
+        for (const published_base& b : known) have += (have.empty() ? "" : ", ") + std::to_string(b.description.version.value);
+        return fail(errc::unknown_version, "base '" + printable(options.base) + "': this version was not published from here" + (have.empty() ? std::string(": nothing of that name was") : "; known are " + have));
+      }
+    }
     catalogue all;
     for (opened_source& s : sources) {
       session_source::item item{std::move(s.description), std::move(s.source), {}};
@@ -105,11 +124,15 @@ class publisher_impl final : public publisher {
       const std::string& name = item.description.name;
       if (has_partial_name(name))
         return fail(errc::invalid_argument, "'" + printable(name) + "': names of that form are for partial files only, and every receiver refuses them; give another one (mcsend --name)");
+      item.description.consistent = options.consistent;
+      if (base_name != item.description.name) item.description.base = base_name;
       if (options.version != 0) item.description.version = version_id{options.version};
       if (auto known = shell_.published.load(item.description.name)) {
         const digest identity = item.source->identity();
         const bool unchanged = identity != digest{} && known->identity == identity;
         if (unchanged) item.digests = std::move(known->digests);   // not read again
+        if (options.consistent == consistency::immutable && !unchanged && identity != digest{})
+          return fail(errc::refused, "'" + printable(name) + "' is immutable and was published as version " + std::to_string(known->version.value) + " with other content, or its file was touched since: publish it under another name");
         if (options.version == 0 && !unchanged && known->version.value == ~std::uint64_t(0))
           return fail(errc::invalid_argument, "'" + item.description.name + "' was published as the last version there is: give a version (mcsend --object-version), or another name");
         if (options.version == 0) item.description.version = version_id{known->version.value + (unchanged ? 0 : 1)};
@@ -120,7 +143,7 @@ class publisher_impl final : public publisher {
       items.push_back(std::move(item));
     }
     if (auto ok = check_catalogue(all); !ok) return tl::unexpected(ok.error());
-    auto p = std::make_shared<publication>(shell_, std::move(items), options, std::move(warnings));
+    auto p = std::make_shared<publication>(shell_, std::move(items), options, base_version, std::move(warnings));
     asio::post(io_, [this, p] {
       queue_.push_back(p);
       if (closing_) p->cancel();

@@ -4,6 +4,7 @@
 
 #include "codecs/block_digest.hpp"
 #include "lib/model/object_name.hpp"
+#include "lib/store/delta_apply.hpp"
 
 namespace ddf {
 
@@ -12,36 +13,6 @@ using namespace std::chrono_literals;
 static constexpr std::size_t gathered_max = 1000;              // pieces of one pwritev; the system takes 1,024
 static constexpr duration checkpoint_interval = 1s;
 static constexpr std::uint64_t checkpoint_bytes = 64 << 20;    // and not oftener than this much has come
-
-namespace {
-
-class received_object final : public object {
- public:
-  received_object(manifest m, std::string path, std::shared_ptr<object_sink> sink) : manifest_(std::move(m)), path_(std::move(path)), sink_(std::move(sink)) {}
-  const std::string& name() const override { return manifest_.name; }
-  std::uint64_t version() const override { return manifest_.version.value; }
-  std::uint64_t bytes() const override { return manifest_.size(); }
-  std::string path() const override { return path_; }
-  std::vector<std::string> part_names() const override {
-    std::vector<std::string> out;
-    for (const ddf::part& p : manifest_.parts) out.push_back(p.name);
-    return out;
-  }
-  std::span<const std::byte> part(const std::string& name) const override {
-    const auto* memory = dynamic_cast<const memory_sink*>(sink_.get());
-    if (memory == nullptr) return {};
-    for (std::uint32_t i = 0; i < manifest_.parts.size(); ++i)
-      if (manifest_.parts[i].name == name || (name.empty() && manifest_.parts.size() == 1)) return memory->view(i);
-    return {};
-  }
-
- private:
-  manifest manifest_;
-  std::string path_;
-  std::shared_ptr<object_sink> sink_;   // keeps the memory
-};
-
-}  // namespace
 
 reception::reception(subscriber_shell& shell, session_id session, path sender, receiver_options options)
     : shell_(shell), rng_(random_number()), engine_(std::move(options), session, sender, rng_, now()), timer_(shell.io, [this] {
@@ -104,10 +75,13 @@ void reception::perform(time_point t, receiver_action& a) {
     slot& s = slots_[x->object];
     if (s.sink) s.sink->discard();
     s.sink.reset();
-    if (shell_.tree != nullptr) s.path = shell_.tree->final_path(engine_.objects()[x->object]);
-    shell_.log(log_level::info, "'" + printable(engine_.objects()[x->object].name) + "' is here already in this version");
+    const manifest& described = engine_.objects()[x->object];
+    if (shell_.tree != nullptr) s.path = shell_.tree->final_path(described);
+    shell_.log(log_level::info, "'" + printable(described.name) + "' is here already in this version");
     // Whoever waits for this version has it: tell them as if it had just come.
-    asio::post(shell_.commits, [deliver = shell_.deliver, o = std::make_shared<received_object>(engine_.objects()[x->object], s.path, nullptr)] { deliver(o); });
+    asio::post(shell_.commits, [self = shared_from_this(), m = described, path = s.path] { self->shell_.deliver(self->present(m, path)); });
+  } else if (auto* y = std::get_if<apply_delta>(&a)) {
+    apply(y->delta, y->object);
   } else if (std::holds_alternative<rejoin_group>(a)) {
     shell_.rejoin();
   } else if (auto* n = std::get_if<note>(&a)) {
@@ -122,18 +96,72 @@ void reception::open(time_point t, std::uint32_t object) {
   slots_.resize(engine_.objects().size());
   const manifest& m = engine_.objects()[object];
   opened_object opened;
-  if (shell_.tree == nullptr) {
+  if (engine_.is_delta(object)) {
+    auto file = scratch_file::make(shell_.tree == nullptr ? std::string() : shell_.tree->directory());
+    if (!file) return engine_.handle_opened(t, object, tl::unexpected(file.error()));
+    slots_[object].sink = std::make_shared<scratch_sink>(std::move(*file));
+  } else if (shell_.tree == nullptr) {
+    opened.held = shell_.memory.held(m.name);
+    if (!opened.held.empty()) opened.current = opened.held.front().root;
+    for (const held_version& h : m.base.empty() ? std::vector<held_version>{} : shell_.memory.held(m.base)) opened.held.push_back(h);
     auto sink = memory_sink::open(m);
     if (!sink) return engine_.handle_opened(t, object, tl::unexpected(sink.error()));
     slots_[object].sink = std::move(*sink);
   } else {
     opened.current = shell_.tree->current_root(m);
+    opened.held = shell_.tree->held(m);
+    if (!m.base.empty()) {
+      manifest other = m;
+      other.name = m.base;
+      for (const held_version& h : shell_.tree->held(other)) opened.held.push_back(h);
+    }
     auto sink = shell_.tree->open_object(m);
     if (!sink) return engine_.handle_opened(t, object, tl::unexpected(sink.error()));
     slots_[object].sink = std::move(sink->sink);
     opened.resumable = std::move(sink->resumable);
   }
   engine_.handle_opened(t, object, std::move(opened));
+}
+
+// A delta from what is here, beside the loop. When the session ends meanwhile, the sink is let go of after the worker has stopped.
+void reception::apply(std::uint32_t delta, std::uint32_t object) {
+  flush();
+  const auto stream = std::dynamic_pointer_cast<scratch_sink>(slots_[delta].sink);
+  const auto sink = slots_[object].sink;
+  if (!stream || !sink) return engine_.handle_patched(now(), delta, fail(errc::io, "there is no room for what the delta makes"));
+  const delta_stream& d = engine_.plan().deltas[delta - (engine_.objects().size() - engine_.plan().deltas.size())];
+  asio::post(shell_.appliers, [self = shared_from_this(), job = applying_, stream, sink, delta, bytes = d.bytes, base_root = d.base_root, root = *engine_.plan().root_of(object),
+                               m = engine_.objects()[object]] {
+    const std::lock_guard lock(job->mutex);
+    if (job->abandon) return;
+    const time_point from = now();
+    const auto open = [&](const std::string& name) { return self->shell_.tree != nullptr ? self->shell_.tree->open_base(name, base_root) : self->shell_.memory.base(name, base_root); };
+    auto base = open(m.name);
+    if (!base && !m.base.empty()) base = open(m.base);
+    auto made = base ? apply_stream(*stream->file(), bytes, m, root, *base, *sink, 0, job->abandon) : tl::unexpected(base.error());
+    const double took = seconds(now() - from);
+    asio::post(self->shell_.io, [self, delta, took, made = std::move(made)]() mutable {
+      if (self->ended_) return;
+      self->apply_seconds_ += took;
+      const time_point t = now();
+      self->engine_.handle_patched(t, delta, std::move(made));
+      self->slots_[delta].sink.reset();
+      self->drain(t);
+      self->arm();
+    });
+  });
+}
+
+// A version that is complete here, for whoever asked to be told. On the commit thread.
+std::shared_ptr<const object> reception::present(const manifest& m, const std::string& path) const {
+  if (shell_.tree == nullptr) {
+    const auto held = shell_.memory.find(m.name, 0);
+    if (held) return held;
+    return std::make_shared<received_object>(m, path, nullptr);
+  }
+  auto lease = shell_.tree->lease(m.name, m.version);
+  if (!lease) lease = shell_.tree->lease(m.name, version_id{0});   // an equal one of another number
+  return std::make_shared<received_object>(m, path, lease && (*lease)->description().size() == m.size() ? *lease : nullptr);
 }
 
 void reception::place(const place_segments& p) {
@@ -194,7 +222,15 @@ void reception::commit(std::uint32_t object) {
     const time_point from = now();
     auto committed = sink->commit(digests);
     const double took = seconds(now() - from);
-    if (committed) self->shell_.deliver(std::make_shared<received_object>(m, *committed, sink));
+    if (committed) {
+      if (const auto memory = std::dynamic_pointer_cast<memory_sink>(sink)) {
+        const auto whole = std::make_shared<received_object>(m, digests, memory);
+        self->shell_.memory.add(whole);
+        self->shell_.deliver(whole);
+      } else {
+        self->shell_.deliver(self->present(m, *committed));
+      }
+    }
     asio::post(self->shell_.io, [self, object, took, committed = std::move(committed)] {
       if (self->ended_) return;
       self->commit_seconds_ += took;
@@ -232,6 +268,8 @@ void reception::end(const error& outcome) {
   ended_ = true;
   outcome_ = outcome;
   timer_.cancel();
+  applying_->abandon = true;
+  const std::lock_guard applied(applying_->mutex);   // at most a block of each thread
   for (std::uint32_t o = 0; o < slots_.size(); ++o) {
     slot& s = slots_[o];
     if (!s.sink) continue;
@@ -286,7 +324,7 @@ progress reception::snapshot() const {
   progress p;
   const auto& c = engine_.count();
   p.bytes_total = c.bytes_wanted;
-  p.bytes_done = std::min(c.bytes_wanted, c.bytes + c.resumed_bytes);
+  p.bytes_done = std::min(c.bytes_wanted, c.bytes + c.resumed_bytes + c.patched_bytes);
   p.nacks = c.nacks;
   p.repaired_bytes = c.repaired_bytes;
   p.receivers_joined = engine_.joined() ? 1 : 0;

@@ -2,10 +2,13 @@
 #pragma once
 #include <asio.hpp>
 
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <vector>
 #include <ddf/subscriber.hpp>
+#include "lib/runtime/received_object.hpp"
 #include "lib/runtime/timer.hpp"
 #include "lib/session/receiver.hpp"
 #include "lib/store/sink.hpp"
@@ -18,6 +21,8 @@ struct subscriber_shell {
   asio::io_context& io;
   subscriber_options options;
   asio::thread_pool& commits;   // fsync and rename happen there, one at a time
+  asio::thread_pool& appliers;  // deltas are applied there, one at a time, each by several threads
+  memory_versions& memory;      // what is held when there is no tree
   output_tree* tree = nullptr;  // null: objects stay in memory
   std::function<bool(const manifest&)> wanted;
   std::function<void(const std::shared_ptr<const object>&)> deliver;   // from the commit thread
@@ -61,6 +66,8 @@ class reception : public std::enable_shared_from_this<reception> {
   void place(const place_segments& p);
   void digest_rest(time_point t, digest_block& d);
   void commit(std::uint32_t object);
+  void apply(std::uint32_t delta, std::uint32_t object);
+  std::shared_ptr<const object> present(const manifest& m, const std::string& path) const;
   void checkpoint(time_point t);
   void end(const error& outcome);
 
@@ -79,6 +86,11 @@ class reception : public std::enable_shared_from_this<reception> {
   std::uint32_t gathered_object_ = 0, gathered_part_ = 0;
   std::uint64_t gathered_offset_ = 0, gathered_end_ = 0;
 
+  struct apply_job {   // deltas under way; its mutex is held while one is applied
+    std::mutex mutex;
+    std::atomic<bool> abandon = false;
+  };
+  const std::shared_ptr<apply_job> applying_ = std::make_shared<apply_job>();
   std::vector<std::byte> block_buffer_;
   double apply_seconds_ = 0, verify_seconds_ = 0, commit_seconds_ = 0;
   time_point checkpoint_due_{}, created_{};

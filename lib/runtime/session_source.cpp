@@ -20,6 +20,12 @@ session_source::session_source(std::vector<item> items) : items_(std::move(items
   }
 }
 
+void session_source::add(item delta) {
+  known_.push_back(true);
+  tables_.emplace_back();
+  items_.push_back(std::move(delta));
+}
+
 result<std::span<const std::byte>> session_source::table_bytes(std::size_t object) {
   std::vector<std::byte>& t = tables_[object];
   if (t.empty()) {
@@ -75,9 +81,7 @@ result<std::span<const iovec>> session_source::payloads(const layout& l, std::sp
   return std::span<const iovec>(payloads_);
 }
 
-result<digest_table> session_source::compute_digests(std::size_t object, const std::atomic<bool>& abandon) const {
-  const item& it = items_[object];
-  const manifest& m = it.description;
+result<digest_table> digests_of(const manifest& m, object_source& source, const std::atomic<bool>& abandon) {
   const std::vector<block_place> blocks = block_places(m);
   digest_table t;
   t.blocks.resize(blocks.size());
@@ -87,10 +91,10 @@ result<digest_table> session_source::compute_digests(std::size_t object, const s
   const auto work = [&] {
     std::vector<std::byte> buffer;
     for (std::size_t i = next++; i < blocks.size() && !abandon; i = next++) {
-      std::span<const std::byte> data = it.source->view(blocks[i].part, blocks[i].offset, blocks[i].bytes);
+      std::span<const std::byte> data = source.view(blocks[i].part, blocks[i].offset, blocks[i].bytes);
       if (data.empty()) {
         buffer.resize(blocks[i].bytes);
-        if (auto ok = it.source->read(blocks[i].part, blocks[i].offset, buffer); !ok) {
+        if (auto ok = source.read(blocks[i].part, blocks[i].offset, buffer); !ok) {
           const std::lock_guard lock(mutex);
           outcome = ok;
           next = blocks.size();

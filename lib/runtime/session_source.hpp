@@ -12,14 +12,19 @@
 
 namespace ddf {
 
+/// All block digests of an object, in parallel. Errors: source_changed, io; interrupted when `abandon` becomes true.
+result<digest_table> digests_of(const manifest& m, object_source& source, const std::atomic<bool>& abandon);
+
 class session_source {
  public:
   struct item {
     manifest description;
-    std::unique_ptr<object_source> source;
+    std::shared_ptr<object_source> source;
     digest_table digests;   // known from before, or empty
   };
   explicit session_source(std::vector<item> items);
+  /// A delta, with its digests.
+  void add(item delta);
 
   std::size_t objects() const { return items_.size(); }
   const item& object(std::size_t i) const { return items_[i]; }
@@ -32,7 +37,9 @@ class session_source {
 
   /// All block digests of an object, in parallel. Runs on any thread: it touches nothing but the source.
   /// Errors: source_changed, io; interrupted when `abandon` becomes true.
-  result<digest_table> compute_digests(std::size_t object, const std::atomic<bool>& abandon) const;
+  result<digest_table> compute_digests(std::size_t object, const std::atomic<bool>& abandon) const {
+    return digests_of(items_[object].description, *items_[object].source, abandon);
+  }
   void take_digests(std::size_t object, digest_table t);
 
   /// Errors: source_changed.

@@ -32,8 +32,8 @@ static std::string seconds_text(std::chrono::nanoseconds d) {
 class subscriber_impl final : public subscriber {
  public:
   subscriber_impl(const subscriber_options& options, network_plan plan)
-      : work_(asio::make_work_guard(io_)), commits_(1), plan_(std::move(plan)), id_{random_number()}, rng_(random_number()),
-        shell_{io_, options, commits_, nullptr, [this](const manifest& m) { return wanted(m); },
+      : work_(asio::make_work_guard(io_)), commits_(1), appliers_(1), memory_(options.keep), plan_(std::move(plan)), id_{random_number()}, rng_(random_number()),
+        shell_{io_, options, commits_, appliers_, memory_, nullptr, [this](const manifest& m) { return wanted(m); },
                [this](const std::shared_ptr<const object>& o) { deliver(o); }, [this](const send_message& m) { send(m); }, [this] { rejoin(); }},
         query_timer_(io_, [this] { ask_for_senders(); }), check_timer_(io_, [this] { check(); }) {}
 
@@ -44,6 +44,7 @@ class subscriber_impl final : public subscriber {
       asio::post(io_, [this] { io_.stop(); });
       thread_.join();
     }
+    appliers_.join();
     commits_.join();
   }
 
@@ -51,7 +52,7 @@ class subscriber_impl final : public subscriber {
     const subscriber_options& o = shell_.options;
     if (!o.output_directory.empty()) {
       const std::string state = o.state_directory.empty() ? default_state_directory() : o.state_directory;
-      auto tree = output_tree::open({o.output_directory, state});
+      auto tree = output_tree::open({o.output_directory, state, o.keep});
       if (!tree) return tl::unexpected(tree.error());
       tree_ = std::move(*tree);
       shell_.tree = tree_.get();
@@ -114,6 +115,16 @@ class subscriber_impl final : public subscriber {
     check_timer_.at(now() + 500ms);
     thread_ = std::thread([this] { io_.run(); });
     return {};
+  }
+
+  result<std::shared_ptr<const object>> get(const std::string& name, std::uint64_t version) override {
+    if (!tree_) {
+      if (auto found = memory_.find(name, version)) return std::shared_ptr<const object>(std::move(found));
+      return fail(errc::unknown_version, (version == 0 ? "nothing" : "version " + std::to_string(version)) + " of '" + printable(name) + "' is held (subscriber_options::keep says how many older ones stay)");
+    }
+    auto lease = tree_->lease(name, version_id{version});
+    if (!lease) return tl::unexpected(lease.error());
+    return std::shared_ptr<const object>(std::make_shared<received_object>((*lease)->description(), (*lease)->path(), *lease));
   }
 
   report wait() override {
@@ -275,6 +286,11 @@ class subscriber_impl final : public subscriber {
     const auto keep = *it;
     active_.erase(it);
     last_session_ = now();
+    if (r.engine().withdrawn()) {
+      shell_.log(log_level::info, "a sender asked who holds what, and sends nothing (a dry run)");
+      if (stopping_ && active_.empty()) end({errc::interrupted, 0, "interrupted while waiting for a sender"});
+      return;
+    }
     if (r.engine().wanted_nothing()) {
       shell_.log(log_level::info, "a session held nothing that was asked for");
       offered_.clear();
@@ -432,7 +448,8 @@ class subscriber_impl final : public subscriber {
 
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
-  asio::thread_pool commits_;
+  asio::thread_pool commits_, appliers_;
+  memory_versions memory_;
   network_plan plan_;
   receiver_id id_;
   prng rng_;

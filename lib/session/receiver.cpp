@@ -168,6 +168,11 @@ void receiver::on(time_point now, const farewell& f) {
 
 void receiver::on(time_point now, const close_session& c) {
   if (all_done_ || leaving_) return finish(now, outcome_);
+  if (c.code == 0 && !have_layout_) {
+    withdrawn_ = finished_ = true;
+    out_.push_back(receiver_finished{});
+    return;
+  }
   const std::string why = c.reason.empty() ? "it said no more" : printable(c.reason);
   errc code = errc::sender_lost;
   for (const errc told : {errc::source_changed, errc::incomplete})

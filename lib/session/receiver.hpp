@@ -71,6 +71,7 @@ class receiver {
   bool finished() const { return finished_; }
   bool joined() const { return token_.value != 0; }
   bool wanted_nothing() const { return wanted_nothing_; }
+  bool withdrawn() const { return withdrawn_; }   // the sender ended the session before it began: nothing was to be sent
   const session_id& session() const { return session_; }
   const path& sender_path() const { return sender_; }
   const catalogue& objects() const { return objects_; }   // after the plan has come: the catalogue's, then the deltas
@@ -187,7 +188,7 @@ class receiver {
   catalogue objects_;
   std::size_t catalogue_objects_ = 0;
   session_plan plan_;
-  bool have_catalogue_ = false, have_layout_ = false, all_opened_ = false, wanted_nothing_ = false;
+  bool have_catalogue_ = false, have_layout_ = false, all_opened_ = false, wanted_nothing_ = false, withdrawn_ = false;
   description catalogue_, planned_;
   bool sender_plans_ = false;
   std::uint32_t segment_bytes_ = 0;

@@ -119,6 +119,10 @@ void receiver::choose_ways(time_point now) {
       become_current(now, o);
       continue;
     }
+    if (objects_[o].consistent == consistency::immutable && s.current_root) {
+      fail_object(now, o, {errc::refused, 0, "'" + printable(objects_[o].name) + "' is immutable, and other bytes of that name are here: remove them, or publish under another name"});
+      continue;
+    }
     s.current_root.reset();
     s.hold = !s.resumable.empty();
     const way w = way_for(plan_, o, s.held);

@@ -97,7 +97,11 @@ class sender {
     std::vector<base> bases;         // newest first
     std::uint32_t with_nothing = 0;
   };
-  demand demand_for(std::uint32_t object) const;
+  /// Whether blocks of an object itself, not of a delta, go to the group unasked.
+  bool first_pass_has(std::uint32_t object) const { return layout_.segments() != 0 && first_pass_.intersects(layout_.object(object).first_segment, layout_.object(object).table_segment); }
+  /// Of several versions that a receiver holds the newest counts, of those with a `usable` root when it has one.
+  demand demand_for(std::uint32_t object, const std::function<bool(const digest& root)>& usable = {}) const;
+  std::vector<digest> held_roots(std::uint32_t object) const;   // by anyone, each once
   /// What each receiver has of an object by its own word: what it held when it joined, or the session's version once it said so.
   struct holder {
     std::string receiver;

@@ -95,13 +95,27 @@ void sender::check_members(time_point now) {
   else if (slowest->alone > 2s) leave_loop(*slowest, "is slower than the others");
 }
 
-sender::demand sender::demand_for(std::uint32_t object) const {
+std::vector<digest> sender::held_roots(std::uint32_t object) const {
+  std::vector<digest> out;
+  for (const member& m : members_)
+    for (const held_version& h : m.held)
+      if (m.state == member_state::active && h.object == object) out.push_back(h.root);
+  std::ranges::sort(out);
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+sender::demand sender::demand_for(std::uint32_t object, const std::function<bool(const digest& root)>& usable) const {
   demand d;
   for (const member& m : members_) {
     if (m.state != member_state::active) continue;
     const held_version* newest = nullptr;
-    for (const held_version& h : m.held)
-      if (h.object == object && (newest == nullptr || h.version > newest->version)) newest = &h;
+    bool newest_usable = false;
+    for (const held_version& h : m.held) {
+      if (h.object != object) continue;
+      const bool can = usable && usable(h.root);
+      if (newest == nullptr || (can && !newest_usable) || (can == newest_usable && h.version > newest->version)) newest = &h, newest_usable = can;
+    }
     if (newest == nullptr) {
       ++d.with_nothing;
       continue;

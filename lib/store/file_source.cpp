@@ -61,16 +61,9 @@ class disk_source final : public object_source {
   disk_source& operator=(const disk_source&) = delete;
 
   result<void> read(std::uint32_t part, std::uint64_t offset, std::span<std::byte> out) override {
-    DDF_ASSERT(part < files_.size());
     const source_file& f = files_[part];
     bool changed = false;
-    auto file = descriptors_->get({owner_, part}, [&]() -> os_result<descriptor> {
-      auto opened = open(f.path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
-      struct stat st {};
-      if (opened && ::fstat(opened->get(), &st) != 0) return tl::unexpected(errno);
-      if (opened && (changed = fingerprint_of(st) != f.seen)) return tl::unexpected(ESTALE);
-      return opened;
-    });
+    auto file = opened(part, changed);
     if (!file && (changed || file.error() == ENOENT)) {
       if (auto ok = check(f); !ok) return ok;
       return fail(errc::source_changed, "'" + shown(f) + "' changed while it was read: publish it again");
@@ -84,6 +77,29 @@ class disk_source final : public object_source {
   }
 
   std::span<const std::byte> view(std::uint32_t, std::uint64_t, std::uint64_t) override { return {}; }
+
+  result<void> check_open() override {
+    for (std::uint32_t part = 0; part < files_.size(); ++part) {
+      const source_file& f = files_[part];
+      if (f.directory) continue;
+      bool changed = false;
+      const auto file = opened(part, changed);
+      struct stat st {};
+      if (!file || ::fstat((*file)->get(), &st) != 0) return fail(errc::source_changed, "'" + shown(f) + "' is not what it was");
+      fingerprint is = fingerprint_of(st);
+      is.ctime = f.seen.ctime;   // another in its place changed its number of names
+      if (is != f.seen) return fail(errc::source_changed, "'" + shown(f) + "' was written to");
+    }
+    return {};
+  }
+
+  int descriptor_of(std::uint32_t part) override {
+    bool changed = false;
+    const auto file = opened(part, changed);
+    return file ? (*file)->get() : -1;
+  }
+
+  std::string path() const override { return path_; }
 
   result<void> check_unchanged() override {
     for (const source_file& f : files_)
@@ -112,6 +128,18 @@ class disk_source final : public object_source {
   }
 
  private:
+  os_result<descriptor_cache::handle> opened(std::uint32_t part, bool& changed) {
+    DDF_ASSERT(part < files_.size());
+    const source_file& f = files_[part];
+    return descriptors_->get({owner_, part}, [&]() -> os_result<descriptor> {
+      auto file = open(f.path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
+      struct stat st {};
+      if (file && ::fstat(file->get(), &st) != 0) return tl::unexpected(errno);
+      if (file && (changed = fingerprint_of(st) != f.seen)) return tl::unexpected(ESTALE);
+      return file;
+    });
+  }
+
   std::string shown(const source_file& f) const { return printable(f.path.empty() ? path_ : path_ + '/' + f.path); }
 
   // Relative to the folder's descriptor, so that paths longer than PATH_MAX and a renamed folder do no harm.
@@ -214,7 +242,7 @@ result<folder_contents> read_folder(int folder, const std::string& path) {
   const auto shown = [&](const scan_entry& e) { return "'" + printable(path + '/' + e.path) + "'"; };
   const auto left_out = [&](const scan_entry& e) {
     const auto prefix = partial_prefix(e.path);
-    if (prefix.size() == e.path.size()) out.warnings.push_back(shown(e) + " is left out: what an interrupted transfer left");
+    if (prefix.size() == e.path.size()) out.warnings.push_back(shown(e) + " is left out: ddf's own, what an interrupted transfer left or an older version");
     return !prefix.empty();
   };
   entries->erase(std::remove_if(entries->begin(), entries->end(), left_out), entries->end());

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "lib/model/object_name.hpp"
+#include "lib/store/kept_versions.hpp"
 #include "lib/store/partial_name.hpp"
 #include "lib/store/partial_sink.hpp"
 #include "lib/store/sink.hpp"
@@ -98,6 +99,31 @@ class output_folder final : public output_tree {
     return table && table->root == record->root ? std::move(table) : std::nullopt;
   }
 
+  std::vector<held_version> held(const manifest& m) const override {
+    std::vector<held_version> out;
+    if (const auto record = current(m)) out.push_back({0, record->version, record->root});
+    for (const stored_version& v : stored(m.name))
+      if (out.empty() || out.front().root != v.record.root) out.push_back({0, v.version, v.record.root});
+    return out;
+  }
+
+  result<delta_base> open_base(const std::string& name, const digest& root) const override {
+    for (const stored_version& v : stored(name))
+      if (v.record.root == root) return open_stored(core_, name, v);
+    return fail(errc::stale_base, "the version of '" + printable(name) + "' that the delta starts from is not here any more, or was touched");
+  }
+
+  result<std::shared_ptr<const version_lease>> lease(const std::string& name, version_id version) override {
+    std::string here;
+    for (stored_version& v : stored(name)) {
+      if (version.value == 0 || v.version == version) return lease_version(core_, name, std::move(v));
+      here += (here.empty() ? "" : ", ") + std::to_string(v.version.value);
+    }
+    const std::string which = version.value == 0 ? std::string("no version") : "version " + std::to_string(version.value) + " not";
+    return fail(errc::unknown_version, "of '" + printable(name) + "' there is " + which + " here" + (here.empty() ? "" : "; there are " + here) + " (mcrecv --keep says how many older ones stay)");
+  }
+
+  const std::string& directory() const override { return core_->directory; }
   std::string final_path(const manifest& m) const override { return core_->directory + '/' + m.name; }
 
   std::uint64_t bytes_free() const override {
@@ -141,38 +167,19 @@ class output_folder final : public output_tree {
   // The record of what is under the final name, when every file is as it was recorded.
   std::optional<committed_record> current(const manifest& m) const {
     if (!check_description(m)) return std::nullopt;
-    file_system& files = *core_->files;
-    const auto parent = open_beneath(files, core_->root.get(), parent_of(m.name), O_PATH | O_DIRECTORY);
+    const auto parent = open_beneath(*core_->files, core_->root.get(), parent_of(m.name), O_PATH | O_DIRECTORY);
     struct stat st {};
-    const std::string base = base_of(m.name);
-    if (!parent || ::fstatat(parent->get(), base.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;
+    if (!parent || ::fstatat(parent->get(), base_of(m.name).c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;
     auto record = core_->state->load_committed(m.name, st.st_ino);
-    if (!record || record->description != description_digest(m) || record->files.size() != m.parts.size()) return std::nullopt;
-    if (lands_as_file(m)) return same(st, record->files[0], false) ? std::move(record) : std::nullopt;
-    if (!S_ISDIR(st.st_mode)) return std::nullopt;
-    const auto folder = open_beneath(files, parent->get(), base, O_PATH | O_DIRECTORY);
-    if (!folder) return std::nullopt;
-    descriptor above;   // parts of one folder follow each other
-    std::string above_path;
-    for (std::size_t i = 0; i < m.parts.size(); ++i) {
-      const std::string path = parent_of(m.parts[i].name);
-      if (!above || path != above_path) {
-        auto opened = open_beneath(files, folder->get(), path, O_PATH | O_DIRECTORY);
-        if (!opened) return std::nullopt;
-        above = std::move(*opened);
-        above_path = path;
-      }
-      if (::fstatat(above.get(), base_of(m.parts[i].name).c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;
-      if (!same(st, record->files[i], m.parts[i].directory)) return std::nullopt;
-    }
-    return record;
+    return record && is_untouched(*core_, m.name, m, *record) ? std::move(record) : std::nullopt;
   }
 
-  static bool same(const struct stat& st, const committed_record::file& f, bool directory) {
-    if (st.st_ino != f.inode) return false;
-    if (directory) return S_ISDIR(st.st_mode);
-    return S_ISREG(st.st_mode) && static_cast<std::uint64_t>(st.st_size) == f.size &&
-           std::int64_t{st.st_mtim.tv_sec} * 1'000'000'000 + st.st_mtim.tv_nsec == f.mtime;
+  // What is visible first, then what is kept.
+  std::vector<stored_version> stored(const std::string& name) const {
+    std::vector<stored_version> all;
+    if (auto v = visible_version(*core_, name)) all.push_back(std::move(*v));
+    for (stored_version& v : kept_versions(*core_, name)) all.push_back(std::move(v));
+    return all;
   }
 
   const std::shared_ptr<tree_core> core_;
@@ -192,6 +199,7 @@ result<std::unique_ptr<output_tree>> output_tree::open(const options& o, std::sh
   core->directory = real.get();
   if (::faccessat(core->root.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) return io_fault("cannot write into the output folder " + shown, errno);
   core->mask = umask_of_process();
+  core->keep = o.keep;
   auto state = receive_state::open(core->files, o.state_directory, core->directory);
   if (!state) return tl::unexpected(state.error());
   core->state = std::move(*state);

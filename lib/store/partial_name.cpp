@@ -28,6 +28,7 @@ std::string partial_name(const std::string& base, std::string_view tag) {
 }
 
 bool is_partial_name(std::string_view component) {
+  if (component == kept_versions_folder) return true;
   if (component.size() < 1 + middle.size() + tag_digits + end.size() || component.front() != '.') return false;
   if (!component.ends_with(end)) return false;
   component.remove_suffix(end.size());

@@ -8,6 +8,7 @@
 
 #include "lib/model/assert.hpp"
 #include "lib/model/object_name.hpp"
+#include "lib/store/kept_versions.hpp"
 #include "lib/store/reveal.hpp"
 
 namespace ddf {
@@ -93,6 +94,8 @@ result<std::string> partial_sink::commit(const digest_table& digests) {
   if (auto ok = core_->state->prepare_committed(at_.name, *record); !ok) return tl::unexpected(ok.error());
 
   file_system& files = *core_->files;
+  auto former = visible_version(*core_, at_.name);
+  if (former) former->digests = core_->state->load_digests(at_.name);
   const auto parent = open_beneath(files, core_->root.get(), at_.parent, O_RDONLY | O_DIRECTORY);
   const auto old = [&]() -> result<bool> {
     if (!parent) return tl::unexpected(fault("opening the folder of", UINT32_MAX, parent.error()));
@@ -105,10 +108,10 @@ result<std::string> partial_sink::commit(const digest_table& digests) {
 
   // Visible and durable. What follows only tidies up: when it fails, a later transfer does more than it would have to.
   core_->state->settle_committed(at_.name, record->inode);
-  constexpr std::size_t blocks_worth_a_delta = 2;
-  if (digests.blocks.size() >= blocks_worth_a_delta) core_->state->save_digests(at_.name, digests);
+  core_->state->save_digests(at_.name, digests);
+  core_->state->save_manifest(at_.name, description_);
   if (claim_) core_->state->remove_partial(at_.name);
-  if (*old) remove_beneath(files, parent->get(), at_.hidden);
+  if (*old) retire_version(*core_, at_.name, std::move(former), parent->get(), at_.hidden);
   settled_ = true;
   close();
   return core_->directory + '/' + at_.name;

@@ -9,12 +9,14 @@
 #include <utility>
 
 #include "codecs/digest.hpp"
+#include "lib/wire/catalogue_codec.hpp"
 #include "lib/wire/cursor.hpp"
 
 namespace ddf {
 
 static constexpr std::string_view secret_magic = "ddfstat1";
-static constexpr const char *partial = ".partial", *version = ".version", *digests = ".digests";
+static constexpr const char *partial = ".partial", *version = ".version", *digests = ".digests", *description = ".manifest";
+static constexpr std::string_view manifest_magic = "ddfmani1";
 
 // Of its own for each inode, so that two who make the same name visible at once do not mix their records.
 static std::string prepared(std::uint64_t inode) { return ".version-" + std::to_string(inode); }
@@ -145,6 +147,25 @@ void receive_state::settle_committed(const std::string& object_name, std::uint64
 
 void receive_state::withdraw_committed(const std::string& object_name, std::uint64_t inode) const {
   if (folder_) files_->unlinkat(folder_.get(), record(object_name, prepared(inode)).c_str(), 0);
+}
+
+std::optional<manifest> receive_state::load_manifest(const std::string& object_name) const {
+  const auto bytes = load_record(folder_.get(), record(object_name, description), limits::catalogue_bytes);
+  const auto body = bytes ? unseal_record(manifest_magic, *bytes) : std::nullopt;
+  if (!body) return std::nullopt;
+  auto one = parse_catalogue(*body);
+  return one && one->size() == 1 ? std::optional(std::move(one->front())) : std::nullopt;
+}
+
+void receive_state::save_manifest(const std::string& object_name, const manifest& m) const {
+  if (!folder_) return;
+  const auto saved = save_record(*files_, folder_.get(), record(object_name, description), seal_record(manifest_magic, write_catalogue({m})), false);
+  if (!saved) files_->unlinkat(folder_.get(), record(object_name, description).c_str(), 0);   // without it a later version is fetched whole
+}
+
+void receive_state::forget(const std::string& object_name) const {
+  if (!folder_) return;
+  for (const char* kind : {version, digests, description}) files_->unlinkat(folder_.get(), record(object_name, kind).c_str(), 0);
 }
 
 std::optional<digest_table> receive_state::load_digests(const std::string& object_name) const {

@@ -51,6 +51,11 @@ class receive_state {
   void settle_committed(const std::string& object_name, std::uint64_t inode) const;
   void withdraw_committed(const std::string& object_name, std::uint64_t inode) const;
 
+  /// The description of what was made visible last, to read it as the base of a later version.
+  std::optional<manifest> load_manifest(const std::string& object_name) const;
+  void save_manifest(const std::string& object_name, const manifest& m) const;
+  void forget(const std::string& object_name) const;   // all about a version that is removed
+
   std::optional<digest_table> load_digests(const std::string& object_name) const;
   void save_digests(const std::string& object_name, const digest_table& t) const;
 

@@ -12,15 +12,25 @@
 #include <ddf/error.hpp>
 #include "lib/model/manifest.hpp"
 #include "lib/model/range_set.hpp"
+#include "lib/model/session_plan.hpp"
+#include "lib/store/delta_base.hpp"
 
 namespace ddf {
 
 class file_system;
 
+/// Keeps a version where it is, or among the kept ones once another takes its place, as long as the lease lives.
+class version_lease {
+ public:
+  virtual ~version_lease() = default;
+  virtual std::string path() const = 0;   // where it is now
+  virtual const manifest& description() const = 0;
+};
+
 class object_sink {
  public:
   virtual ~object_sink() = default;   // closes; what was not committed, kept or discarded is discarded
-  /// Writes pieces that follow each other in a part. Called by one thread; commit() may run on another, after the last write.
+  /// Writes pieces that follow each other in a part. Thread-safe for stretches apart; commit() comes after the last write.
   /// Errors: io with errno (ENOSPC: the disk is full). Cost: one pwritev in the common case; short writes are continued.
   virtual result<void> write(std::uint32_t part, std::uint64_t offset, std::span<const iovec> pieces) = 0;
   /// Reads back; what was not written yet is zero. Thread-safe, also beside write().
@@ -49,6 +59,7 @@ class output_tree {
   struct options {
     std::string directory;         // created when missing
     std::string state_directory;   // created when missing; empty: nothing is remembered, so nothing resumes and no folder is replaced
+    unsigned keep = 0;             // how many older versions of each object stay, in .ddf-versions/NAME/VERSION
   };
   /// Input: `files`, when given, stands in for the system calls that change files.
   /// Errors: io, naming the folder and the cure.
@@ -66,6 +77,14 @@ class output_tree {
   virtual std::optional<digest> current_root(const manifest& m) const = 0;
   /// The digests of that version. Cost: reads a small file.
   virtual std::optional<digest_table> current_digests(const manifest& m) const = 0;
+  /// What is here of an object, whole and untouched, and may serve as a base: what is visible under its name first, then kept
+  /// versions, newest first. `object` is 0. Cost: a few small files and one stat per file of the object.
+  virtual std::vector<held_version> held(const manifest& m) const = 0;
+  /// Opens the version with this root for reading. Errors: stale_base: it is not here any more, or was touched.
+  virtual result<delta_base> open_base(const std::string& name, const digest& root) const = 0;
+  /// A lease on a version; 0: on the one that is visible. Errors: unknown_version, which names those that are here.
+  virtual result<std::shared_ptr<const version_lease>> lease(const std::string& name, version_id version) = 0;
+  virtual const std::string& directory() const = 0;   // real path
   virtual std::string final_path(const manifest& m) const = 0;
   /// Bytes that may be written: what is free in the folder for this user.
   virtual std::uint64_t bytes_free() const = 0;

@@ -25,6 +25,12 @@ class object_source {
   /// Errors: source_changed (naming the file and what differs) when size, mtime, ctime, inode or device of any file is not
   /// what it was when opened. Cost: one call per file.
   virtual result<void> check_unchanged() = 0;
+  /// Whether what read() reaches by the files it has open is what it was, though another may stand at their paths now. The base
+  /// of a delta needs no more. Errors: source_changed.
+  virtual result<void> check_open() { return check_unchanged(); }
+  /// An open file of a part, to clone it; -1: none. Good until the next call.
+  virtual int descriptor_of(std::uint32_t) { return -1; }
+  virtual std::string path() const { return {}; }   // empty: memory
   /// A digest over path, size, mtime, ctime and inode of every file: equal means unread files may be taken as unchanged. Zero for memory.
   virtual digest identity() const = 0;
 };

@@ -3,7 +3,9 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "lib/store/confined.hpp"
@@ -19,6 +21,9 @@ struct tree_core {
   std::string directory;   // real path
   descriptor root;
   mode_t mask = 022;       // the process's umask
+  unsigned keep = 0;       // older versions that stay
+  std::mutex leases_mutex;
+  std::map<std::string, unsigned> leases;   // how many hold a version, by what its records would be called
   std::unique_ptr<receive_state> state;
   descriptor_cache descriptors{descriptor_cache::sensible_size(files_open_max)};
 };

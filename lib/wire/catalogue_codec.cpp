@@ -6,7 +6,7 @@
 
 namespace ddf {
 
-static constexpr std::size_t object_bytes_min = 1 + 1 + 8 + 4 + 4;   // what one object takes at least
+static constexpr std::size_t object_bytes_min = 1 + 1 + 8 + 4 + 2 + 4;   // what one object takes at least
 static constexpr std::size_t part_bytes_min = 2 + 8 + 2 + 1;
 
 std::vector<std::byte> write_catalogue(const catalogue& c) {
@@ -21,6 +21,9 @@ std::vector<std::byte> write_catalogue(const catalogue& c) {
     w.u8(static_cast<std::uint8_t>(m.algorithm));
     w.u8(m.element_bytes);
     w.u8(static_cast<std::uint8_t>(std::countr_zero(m.block_bytes)));
+    w.u8(static_cast<std::uint8_t>(m.consistent));
+    w.u8(static_cast<std::uint8_t>(m.base.size()));
+    w.text(m.base);
     w.u32(static_cast<std::uint32_t>(m.parts.size()));
     for (const part& p : m.parts) {
       w.u16(static_cast<std::uint16_t>(p.name.size()));
@@ -52,6 +55,10 @@ result<catalogue> parse_catalogue(std::span<const std::byte> bytes) {
     const auto shift = r.u8();
     if (shift > 31) return malformed();
     m.block_bytes = std::uint32_t(1) << shift;
+    const auto consistent = r.u8();
+    if (consistent > static_cast<std::uint8_t>(consistency::append_only)) return malformed();
+    m.consistent = static_cast<consistency>(consistent);
+    m.base = r.text(r.u8());
     const std::size_t parts = r.u32();
     if (parts > limits::parts || parts * part_bytes_min > r.left()) return malformed();
     m.parts.reserve(parts);

@@ -1,0 +1,103 @@
+#include "lib/runtime/delta_planning.hpp"
+
+#include <algorithm>
+#include <fstream>
+
+namespace ddf {
+
+static std::string version_text(version_id v) { return "version " + std::to_string(v.value); }
+
+static const char* name_of(delta::operation o) {
+  switch (o) {
+    case delta::operation::keep: return "keep";
+    case delta::operation::replace: return "replace";
+    case delta::operation::sparse_context: return "sparse";
+    case delta::operation::sparse_fast: return "sparse, fast";
+    case delta::operation::gather: return "gather";
+    case delta::operation::dense: return "dense";
+    case delta::operation::planes: return "planes";
+    case delta::operation::prefix: return "prefix";
+  }
+  return "?";
+}
+
+result<void> delta_planning::run(const std::atomic<bool>& abandon) {
+  for (object& o : objects) {
+    const manifest& m = o.description;
+    std::vector<made_delta> made;
+    for (delta_base& base : o.bases) {
+      if (!wants_deltas || (o.digests_known && base.digests.root == o.digests.root)) continue;
+      delta_options how = options;
+      if (changed_known && base.digests.root == changed_from) how.changed = &changed;
+      auto one = make_delta(m, *o.source, o.digests, o.digests_known, base, how, abandon);
+      if (!one && one.error().code == errc::stale_base) {   // its bytes are gone since: its digests are not
+        base.bytes.reset();
+        one = make_delta(m, *o.source, o.digests, o.digests_known, base, how, abandon);
+      }
+      if (!one) return tl::unexpected(one.error());
+      o.digests_known = true;
+      report.prepare_seconds += one->seconds;
+      if (base.digests.root != o.digests.root) made.push_back(std::move(*one));
+    }
+    if (!o.digests_known) {
+      auto t = digests_of(m, *o.source, abandon);
+      if (!t) return tl::unexpected(t.error());
+      o.digests = std::move(*t);
+      o.digests_known = true;
+    }
+
+    object_facts facts;
+    facts.bytes = m.size();
+    for (const block_place& b : block_places(m)) facts.block_bytes.push_back(b.bytes);
+    facts.with_nothing = o.demand.with_nothing;
+    std::uint32_t without_base = 0;
+    std::vector<delta_candidate> candidates;
+    for (const made_delta& d : made) candidates.push_back({d.base_version, d.base_root, 0, made_delta::overhead_bytes, d.costs(m)});
+    for (const sender::demand::base& b : o.demand.bases) {
+      const auto candidate = std::ranges::find(candidates, b.root, &delta_candidate::base_root);
+      if (b.root == o.digests.root) facts.current += b.receivers;
+      else if (candidate != candidates.end()) candidate->receivers += b.receivers;
+      else without_base += b.receivers;
+    }
+    facts.with_nothing += without_base;
+    const object_plan chosen = plan_object(facts, candidates, measured);
+
+    plan.roots.push_back({o.index, o.digests.root});
+    for (const object_plan::chosen_delta& c : chosen.deltas) {
+      const made_delta& d = made[c.candidate];
+      delta_object stream = stream_of(d, o.digests.root, m.size(), c.whole);
+      delta_stream s{o.index, d.base_version, d.base_root, stream.bytes, c.whole};
+      session_source::item item{delta_manifest(s, m), std::move(stream.source), {}};
+      auto t = digests_of(item.description, *item.source, abandon);
+      if (!t) return tl::unexpected(t.error());
+      item.digests = std::move(*t);
+      plan.deltas.push_back(std::move(s));
+      deltas.push_back(std::move(item));
+    }
+    report.group_bytes += chosen.group_bytes;
+    report.seconds += chosen.seconds;
+    for (const choice& c : chosen.choices) {
+      plan_choice one{m.name, c.receivers, c.holds, c.takes, c.delta_bytes, c.whole_bytes, c.delta_seconds, c.whole_seconds, c.reason};
+      if (c.holds == "nothing" && without_base == c.receivers) one.holds = "versions that are not known here", one.reason = "their base is not known here any more";
+      report.choices.push_back(std::move(one));
+    }
+    for (const made_delta& d : made)
+      for (std::size_t i = 0; i < d.account.by_operation.size(); ++i) {
+        const auto& line = d.account.by_operation[i];
+        if (line.records != 0) report.operations.push_back({m.name, version_text(d.base_version), name_of(static_cast<delta::operation>(i)), line.records, line.target_bytes, line.payload_bytes});
+      }
+  }
+  return {};
+}
+
+double link_bytes_per_s(const std::vector<std::string>& interfaces) {
+  double least = 0;
+  for (const std::string& name : interfaces) {
+    std::ifstream file("/sys/class/net/" + name + "/speed");
+    double mbit = 0;
+    if (file >> mbit && mbit > 0 && (least == 0 || mbit * 125'000 < least)) least = mbit * 125'000;
+  }
+  return least;
+}
+
+}  // namespace ddf

@@ -1,0 +1,45 @@
+// Decides what a session sends beside whole objects: makes deltas for those who hold a base, and has the planner choose.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <vector>
+#include <ddf/publisher.hpp>
+#include "lib/plan/delta_plan.hpp"
+#include "lib/runtime/session_source.hpp"
+#include "lib/session/sender.hpp"
+#include "lib/store/base_store.hpp"
+#include "lib/store/delta_make.hpp"
+
+namespace ddf {
+
+struct delta_planning {
+  struct object {
+    std::uint32_t index = 0;                       // in the catalogue
+    manifest description;
+    std::shared_ptr<object_source> source;
+    digest_table digests;                          // as far as known
+    bool digests_known = false;
+    sender::demand demand;
+    std::vector<delta_base> bases;                 // that a delta may be made from, opened
+  };
+  std::vector<object> objects;                     // those that somebody holds a version of
+  delta_options options;
+  bool wants_deltas = true;
+  rates measured;
+  range_set changed;                               // bytes that may differ, when `changed_known`, from `changed_from`
+  bool changed_known = false;
+  digest changed_from;
+
+  // What comes of it.
+  session_plan plan;
+  std::vector<session_source::item> deltas;        // in the order of the plan's
+  plan_report report;
+
+  /// Fills in what comes of it. On a worker; touches nothing but this. Errors: those of reading the objects; interrupted.
+  result<void> run(const std::atomic<bool>& abandon);
+};
+
+/// Bytes per second of the slowest of these interfaces as the system tells it; 0: it does not.
+double link_bytes_per_s(const std::vector<std::string>& interfaces);
+
+}  // namespace ddf
