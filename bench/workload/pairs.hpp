@@ -97,11 +97,11 @@ inline version_pair make_pair(char letter, std::size_t bytes, std::uint64_t seed
         put(p.target, i, to_bf16(static_cast<float>(w + update)));
       };
       switch (letter) {
-        case 'a': both(3.0e-7 * rms * random.next()); break;
-        case 'b': both(3.0e-6 * rms * random.next()); break;
-        case 'c': both(9e-5 * random.next()); break;
-        case 'C': both(0.033 * scale * random.next()); break;
-        case 'l': both(9e-6 * rms * random.next()); break;
+        case 'a': both(2.85e-7 * rms * random.next()); break;
+        case 'b': both(2.82e-6 * rms * random.next()); break;
+        case 'c': both(1.1e-4 * random.next()); break;
+        case 'C': both(0.05 * scale * random.next()); break;
+        case 'l': both(8.4e-6 * rms * random.next()); break;
         case 'g': both(0); break;
         case 'e': {
           if (i % 64 == 0) row_moves = random.between(0, 1) < 0.0101;

@@ -87,6 +87,9 @@ const kernels& scalar_kernels() {
   return k;
 }
 
-const kernels& best_kernels() { return scalar_kernels(); }
+const kernels& best_kernels() {
+  const kernels* const avx2 = avx2_kernels();
+  return avx2 != nullptr ? *avx2 : scalar_kernels();
+}
 
 }  // namespace ddf::delta

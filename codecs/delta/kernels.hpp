@@ -39,6 +39,7 @@ struct kernels {
 };
 
 const kernels& scalar_kernels();
+const kernels* avx2_kernels();   // nullptr where the machine has no such instructions
 const kernels& best_kernels();   // for this machine
 
 }  // namespace ddf::delta
