@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "codecs/delta/bits.hpp"
 #include "codecs/delta/entropy.hpp"
@@ -28,25 +29,35 @@ DDF_AVX2_INLINE std::uint64_t mask_of(__m256i low, __m256i high) {   // of 64 by
   return static_cast<std::uint32_t>(_mm256_movemask_epi8(low)) | std::uint64_t(static_cast<std::uint32_t>(_mm256_movemask_epi8(high))) << 32;
 }
 
-// Equal elements among 64, a bit each.
+template <class U>
+DDF_AVX2_INLINE __m256i equal_vector(const std::byte* a, const std::byte* b) {
+  if constexpr (sizeof(U) == 1) return _mm256_cmpeq_epi8(load_256(a), load_256(b));
+  if constexpr (sizeof(U) == 2) return _mm256_cmpeq_epi16(load_256(a), load_256(b));
+  if constexpr (sizeof(U) == 4) return _mm256_cmpeq_epi32(load_256(a), load_256(b));
+  return _mm256_cmpeq_epi64(load_256(a), load_256(b));
+}
+template <class U>
+DDF_AVX2_INLINE __m256i equal_words_of_four(const std::byte* a, const std::byte* b) {
+  return _mm256_packs_epi32(equal_vector<U>(a, b), equal_vector<U>(a + 32, b + 32));
+}
+
+// Equal elements among 64, a bit each. Written out: at -O2 neither compiler unrolls a loop over vectors.
 template <class U>
 DDF_AVX2_INLINE std::uint64_t equal_64(const std::byte* a, const std::byte* b) {
   if constexpr (sizeof(U) == 1) {
-    return mask_of(_mm256_cmpeq_epi8(load_256(a), load_256(b)), _mm256_cmpeq_epi8(load_256(a + 32), load_256(b + 32)));
+    return mask_of(equal_vector<U>(a, b), equal_vector<U>(a + 32, b + 32));
   } else if constexpr (sizeof(U) == 2) {
-    __m256i e[4];
-    for (int i = 0; i < 4; ++i) e[i] = _mm256_cmpeq_epi16(load_256(a + 32 * i), load_256(b + 32 * i));
-    return mask_of(order_of_two(_mm256_packs_epi16(e[0], e[1])), order_of_two(_mm256_packs_epi16(e[2], e[3])));
+    const __m256i low = _mm256_packs_epi16(equal_vector<U>(a, b), equal_vector<U>(a + 32, b + 32));
+    const __m256i high = _mm256_packs_epi16(equal_vector<U>(a + 64, b + 64), equal_vector<U>(a + 96, b + 96));
+    return mask_of(order_of_two(low), order_of_two(high));
   } else if constexpr (sizeof(U) == 4) {
-    __m256i e[8];
-    for (int i = 0; i < 8; ++i) e[i] = _mm256_cmpeq_epi32(load_256(a + 32 * i), load_256(b + 32 * i));
-    const __m256i low = _mm256_packs_epi16(_mm256_packs_epi32(e[0], e[1]), _mm256_packs_epi32(e[2], e[3]));
-    const __m256i high = _mm256_packs_epi16(_mm256_packs_epi32(e[4], e[5]), _mm256_packs_epi32(e[6], e[7]));
+    const __m256i low = _mm256_packs_epi16(equal_words_of_four<U>(a, b), equal_words_of_four<U>(a + 64, b + 64));
+    const __m256i high = _mm256_packs_epi16(equal_words_of_four<U>(a + 128, b + 128), equal_words_of_four<U>(a + 192, b + 192));
     return mask_of(order_of_four(low), order_of_four(high));
   } else {
     std::uint64_t mask = 0;
     for (unsigned i = 0; i < 16; ++i) {
-      const __m256i e = _mm256_cmpeq_epi64(load_256(a + 32 * i), load_256(b + 32 * i));
+      const __m256i e = equal_vector<U>(a + 32 * i, b + 32 * i);
       mask |= std::uint64_t(static_cast<unsigned>(_mm256_movemask_pd(_mm256_castsi256_pd(e)))) << 4 * i;
     }
     return mask;
@@ -87,17 +98,9 @@ class class_finder {
     if constexpr (sizeof(U) == 1) {
       return {of_bytes(load_256(base)), of_bytes(load_256(base + 32))};
     } else if constexpr (sizeof(U) == 2) {
-      __m256i c[4];
-      for (int i = 0; i < 4; ++i) c[i] = of_words(_mm256_and_si256(_mm256_srl_epi16(load_256(base + 32 * i), at_), _mm256_set1_epi16(static_cast<short>(exponents_))));
-      return {order_of_two(_mm256_packus_epi16(c[0], c[1])), order_of_two(_mm256_packus_epi16(c[2], c[3]))};
+      return {order_of_two(_mm256_packus_epi16(of_16(base), of_16(base + 32))), order_of_two(_mm256_packus_epi16(of_16(base + 64), of_16(base + 96)))};
     } else if constexpr (sizeof(U) == 4) {
-      __m256i c[4];
-      for (int i = 0; i < 4; ++i) {
-        const __m256i a = _mm256_and_si256(_mm256_srl_epi32(load_256(base + 64 * i), at_), _mm256_set1_epi32(exponents_));
-        const __m256i b = _mm256_and_si256(_mm256_srl_epi32(load_256(base + 64 * i + 32), at_), _mm256_set1_epi32(exponents_));
-        c[i] = of_words(_mm256_packus_epi32(a, b));
-      }
-      return {order_of_four(_mm256_packus_epi16(c[0], c[1])), order_of_four(_mm256_packus_epi16(c[2], c[3]))};
+      return {order_of_four(_mm256_packus_epi16(of_32(base), of_32(base + 64))), order_of_four(_mm256_packus_epi16(of_32(base + 128), of_32(base + 192)))};
     } else {
       alignas(32) std::uint8_t c[64];
       for (std::size_t i = 0; i < 64; ++i) c[i] = static_cast<std::uint8_t>(map_.of(load<U>(base + i * sizeof(U))));
@@ -106,6 +109,14 @@ class class_finder {
   }
 
  private:
+  DDF_AVX2_INLINE __m256i of_16(const std::byte* base) const {
+    return of_words(_mm256_and_si256(_mm256_srl_epi16(load_256(base), at_), _mm256_set1_epi16(static_cast<short>(exponents_))));
+  }
+  DDF_AVX2_INLINE __m256i of_32(const std::byte* base) const {
+    const __m256i a = _mm256_and_si256(_mm256_srl_epi32(load_256(base), at_), _mm256_set1_epi32(exponents_));
+    const __m256i b = _mm256_and_si256(_mm256_srl_epi32(load_256(base + 32), at_), _mm256_set1_epi32(exponents_));
+    return of_words(_mm256_packus_epi32(a, b));
+  }
   DDF_AVX2_INLINE __m256i of_words(__m256i exponents) const {
     const __m256i below = _mm256_subs_epu16(_mm256_set1_epi16(static_cast<short>(map_.top)), exponents);
     return _mm256_min_epu16(_mm256_srl_epi16(below, coarse_), _mm256_set1_epi16(static_cast<short>(map_.count - 1)));
@@ -144,30 +155,41 @@ DDF_AVX2_INLINE std::uint64_t members_from(const class_vectors& v, unsigned c) {
 }
 
 // So many classes are counted 64 elements at once; those behind have so few elements that these are counted one by one.
-constexpr unsigned common_classes = 7;
+constexpr std::size_t common_classes = 8;
+using common_masks = std::array<std::uint64_t, common_classes>;
+
+// Loops over the common classes are written out, so that counts and classes stay in registers.
+template <std::size_t... C>
+DDF_AVX2_INLINE void members_of_each(const class_vectors& v, common_masks& member, std::index_sequence<C...>) {
+  ((member[C] = members(v, C)), ...);
+}
+template <std::size_t... C>
+DDF_AVX2_INLINE void count_each(const common_masks& member, std::uint32_t* seen, std::index_sequence<C...>) {
+  ((seen[C] += static_cast<std::uint32_t>(_mm_popcnt_u64(member[C]))), ...);
+}
+constexpr std::make_index_sequence<common_classes> each_common;
 
 template <class U>
 DDF_AVX2 void locate(const class_map& m, const std::byte* base, std::size_t n, const std::uint64_t* masks, std::uint32_t* places, std::uint32_t* totals) {
   const class_finder finder(m);
-  const unsigned common = std::min<unsigned>(m.count, common_classes);
   std::array<std::uint32_t, classes_max> seen{};
-  std::array<std::uint64_t, classes_max> member;
+  common_masks member;
   alignas(32) std::uint8_t classes[64];
   std::size_t at = 0;
   for (; at + 64 <= n; at += 64) {
     const class_vectors v = finder.of<U>(base + at * sizeof(U));
     store_256(classes, v.low);
     store_256(classes + 32, v.high);
-    for (unsigned c = 0; c < common; ++c) member[c] = members(v, c);
+    members_of_each(v, member, each_common);
     for (std::uint64_t mask = *masks++; mask != 0; mask = _blsr_u64(mask)) {
       const auto bit = static_cast<unsigned>(_tzcnt_u64(mask));
       const unsigned c = classes[bit];
-      const std::uint64_t of_class = c < common ? member[c] : members(v, c);
+      const std::uint64_t of_class = c < common_classes ? member[c] : members(v, c);
       *places++ = c << class_bit | (seen[c] + static_cast<std::uint32_t>(_mm_popcnt_u64(_bzhi_u64(of_class, bit))));
     }
-    for (unsigned c = 0; c < common; ++c) seen[c] += static_cast<std::uint32_t>(_mm_popcnt_u64(member[c]));
-    if (common == m.count) continue;
-    for (std::uint64_t rare = members_from(v, common); rare != 0; rare = _blsr_u64(rare)) ++seen[classes[_tzcnt_u64(rare)]];
+    count_each(member, seen.data(), each_common);
+    if (m.count <= common_classes) continue;
+    for (std::uint64_t rare = members_from(v, common_classes); rare != 0; rare = _blsr_u64(rare)) ++seen[classes[_tzcnt_u64(rare)]];
   }
   for (std::size_t i = at; i < n; ++i) {
     const unsigned c = m.of(load<U>(base + i * sizeof(U)));
@@ -177,52 +199,63 @@ DDF_AVX2 void locate(const class_map& m, const std::byte* base, std::size_t n, c
   std::copy(seen.begin(), seen.end(), totals);
 }
 
-template <class U>
-DDF_AVX2 bool find(const class_map& m, const std::byte* base, std::size_t n, std::uint32_t* places, const std::uint32_t* ends) {
-  constexpr std::uint32_t none = 0xffffffff;
-  const class_finder finder(m);
-  const unsigned common = std::min<unsigned>(m.count, common_classes);
-  std::array<std::uint32_t, classes_max> seen{}, at{}, next;
-  for (unsigned c = 0; c < m.count; ++c) {
-    if (c != 0) at[c] = ends[c - 1];
+// Where the search for the elements of the places stands, for each class.
+struct search {
+  static constexpr std::uint32_t none = 0xffffffff;
+
+  search(std::uint32_t* all, const std::uint32_t* end_of_each, unsigned count) : places(all), ends(end_of_each) {
+    next.fill(none);
+    for (unsigned c = 0; c < count; ++c) {
+      if (c != 0) at[c] = ends[c - 1];
+      if (at[c] != ends[c]) next[c] = places[at[c]];
+    }
+  }
+  void found(unsigned c, std::size_t element) {
+    places[at[c]++] = static_cast<std::uint32_t>(element);
     next[c] = at[c] != ends[c] ? places[at[c]] : none;
   }
+
+  std::uint32_t* places;
+  const std::uint32_t* ends;
+  std::array<std::uint32_t, classes_max> seen{}, at{}, next;
+};
+
+DDF_AVX2_INLINE void find_members(search& s, unsigned c, std::uint64_t member, std::size_t first) {
+  const std::uint32_t until = s.seen[c] + static_cast<std::uint32_t>(_mm_popcnt_u64(member));
+  while (s.next[c] < until) s.found(c, first + _tzcnt_u64(_pdep_u64(std::uint64_t(1) << (s.next[c] - s.seen[c]), member)));
+  s.seen[c] = until;
+}
+template <std::size_t... C>
+DDF_AVX2_INLINE void find_each(search& s, const class_vectors& v, std::size_t first, std::index_sequence<C...>) {
+  (find_members(s, C, members(v, C), first), ...);
+}
+
+template <class U>
+DDF_AVX2 bool find(const class_map& m, const std::byte* base, std::size_t n, std::uint32_t* places, const std::uint32_t* ends) {
+  const class_finder finder(m);
+  search s(places, ends, m.count);
   alignas(32) std::uint8_t classes[64];
   std::size_t first = 0;
   for (; first + 64 <= n; first += 64) {
     const class_vectors v = finder.of<U>(base + first * sizeof(U));
-    for (unsigned c = 0; c < common; ++c) {
-      const std::uint64_t member = members(v, c);
-      const std::uint32_t until = seen[c] + static_cast<std::uint32_t>(_mm_popcnt_u64(member));
-      while (next[c] < until) {
-        places[at[c]++] = static_cast<std::uint32_t>(first + _tzcnt_u64(_pdep_u64(std::uint64_t(1) << (next[c] - seen[c]), member)));
-        next[c] = at[c] != ends[c] ? places[at[c]] : none;
-      }
-      seen[c] = until;
-    }
-    if (common == m.count) continue;
-    std::uint64_t rare = members_from(v, common);
+    find_each(s, v, first, each_common);
+    if (m.count <= common_classes) continue;
+    std::uint64_t rare = members_from(v, common_classes);
     if (rare == 0) continue;
     store_256(classes, v.low);
     store_256(classes + 32, v.high);
     for (; rare != 0; rare = _blsr_u64(rare)) {
       const auto bit = static_cast<unsigned>(_tzcnt_u64(rare));
       const unsigned c = classes[bit];
-      if (next[c] == seen[c]++) {
-        places[at[c]++] = static_cast<std::uint32_t>(first + bit);
-        next[c] = at[c] != ends[c] ? places[at[c]] : none;
-      }
+      if (s.next[c] == s.seen[c]++) s.found(c, first + bit);
     }
   }
   for (std::size_t i = first; i < n; ++i) {
     const unsigned c = m.of(load<U>(base + i * sizeof(U)));
-    if (next[c] == seen[c]++) {
-      places[at[c]++] = static_cast<std::uint32_t>(i);
-      next[c] = at[c] != ends[c] ? places[at[c]] : none;
-    }
+    if (s.next[c] == s.seen[c]++) s.found(c, i);
   }
   for (unsigned c = 0; c < m.count; ++c)
-    if (at[c] != ends[c]) return false;
+    if (s.at[c] != s.ends[c]) return false;
   return true;
 }
 
