@@ -30,12 +30,18 @@ void classify(const class_map& m, const std::byte* base, std::size_t n, std::uin
   for (std::size_t i = 0; i < n; ++i) classes[i] = static_cast<std::uint8_t>(m.of(load<U>(base + i * sizeof(U))));
 }
 
+void list(const std::uint64_t* masks, std::size_t words, std::uint32_t* indexes) {
+  for (std::size_t word = 0; word < words; ++word)
+    for (std::uint64_t mask = masks[word]; mask != 0; mask &= mask - 1) *indexes++ = static_cast<std::uint32_t>(word * 64) + static_cast<std::uint32_t>(std::countr_zero(mask));
+}
+
 template <class U>
-void locate(const class_map& m, const std::byte* base, std::size_t n, const std::uint64_t* masks, std::uint32_t* places, std::uint32_t* totals) {
+void locate(const class_map& m, const std::byte* base, std::size_t n, const std::uint32_t* indexes, std::size_t count, std::uint32_t* places, std::uint32_t* totals) {
   std::array<std::uint32_t, classes_max> seen{};
+  const std::uint32_t* const end = indexes + count;
   for (std::size_t i = 0; i < n; ++i) {
     const unsigned c = m.of(load<U>(base + i * sizeof(U)));
-    if (masks[i / 64] >> i % 64 & 1) *places++ = c << class_bit | seen[c];
+    if (indexes != end && *indexes == i) *places++ = c << class_bit | seen[c], ++indexes;
     ++seen[c];
   }
   std::copy(seen.begin(), seen.end(), totals);
@@ -82,6 +88,7 @@ const kernels& scalar_kernels() {
       .classify = {classify<std::uint8_t>, classify<std::uint16_t>, classify<std::uint32_t>, classify<std::uint64_t>},
       .locate = {locate<std::uint8_t>, locate<std::uint16_t>, locate<std::uint32_t>, locate<std::uint64_t>},
       .find = {find<std::uint8_t>, find<std::uint16_t>, find<std::uint32_t>, find<std::uint64_t>},
+      .list = list,
       .rans_decode = rans_decode,
   };
   return k;

@@ -22,8 +22,11 @@ struct kernels {
   using changes_function = change_count(const std::byte* base, const std::byte* target, std::size_t n, std::uint64_t* masks);
   /// The class of each of n elements.
   using classify_function = void(const class_map& m, const std::byte* base, std::size_t n, std::uint8_t* classes);
-  /// For each changed element in order: its class << class_bit | how many elements of its class are before it. `totals`: elements of each class.
-  using locate_function = void(const class_map& m, const std::byte* base, std::size_t n, const std::uint64_t* masks, std::uint32_t* places, std::uint32_t* totals);
+  /// The indexes of the bits set in so many words, ascending; may write 4 more behind the last.
+  using list_function = void(const std::uint64_t* masks, std::size_t words, std::uint32_t* indexes);
+  /// For each of the ascending indexes: its class << class_bit | how many elements of its class are before it. `totals`: elements of each class.
+  using locate_function = void(const class_map& m, const std::byte* base, std::size_t n, const std::uint32_t* indexes, std::size_t count, std::uint32_t* places,
+                               std::uint32_t* totals);
   /// The converse: `places` are, class after class, ascending counts as above (without the class), ends[c] where those of c end; each
   /// becomes the index of its element. False when there is no such element.
   using find_function = bool(const class_map& m, const std::byte* base, std::size_t n, std::uint32_t* places, const std::uint32_t* ends);
@@ -35,6 +38,7 @@ struct kernels {
   std::array<classify_function*, 4> classify;
   std::array<locate_function*, 4> locate;
   std::array<find_function*, 4> find;
+  list_function* list;
   rans_decode_function* rans_decode;
 };
 

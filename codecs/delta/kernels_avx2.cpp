@@ -145,118 +145,146 @@ DDF_AVX2 void classify(const class_map& m, const std::byte* base, std::size_t n,
   scalar_kernels().classify[width_index(sizeof(U))](m, base + at * sizeof(U), n - at, classes + at);
 }
 
-DDF_AVX2_INLINE std::uint64_t members(const class_vectors& v, unsigned c) {
-  const __m256i of_class = _mm256_set1_epi8(static_cast<char>(c));
-  return mask_of(_mm256_cmpeq_epi8(v.low, of_class), _mm256_cmpeq_epi8(v.high, of_class));
-}
-DDF_AVX2_INLINE std::uint64_t members_from(const class_vectors& v, unsigned c) {   // of this class and those behind
-  const __m256i before = _mm256_set1_epi8(static_cast<char>(static_cast<int>(c) - 1));
-  return mask_of(_mm256_cmpgt_epi8(v.low, before), _mm256_cmpgt_epi8(v.high, before));
-}
+// The bits of the classes of 64 elements, one mask for each of the four. From these a class's members are three operations away.
+struct class_bits {
+  std::uint64_t bit[4];
 
-// So many classes are counted 64 elements at once; those behind have so few elements that these are counted one by one.
-constexpr std::size_t common_classes = 8;
-using common_masks = std::array<std::uint64_t, common_classes>;
-
-// Loops over the common classes are written out, so that counts and classes stay in registers.
-template <std::size_t... C>
-DDF_AVX2_INLINE void members_of_each(const class_vectors& v, common_masks& member, std::index_sequence<C...>) {
-  ((member[C] = members(v, C)), ...);
-}
-template <std::size_t... C>
-DDF_AVX2_INLINE void count_each(const common_masks& member, std::uint32_t* seen, std::index_sequence<C...>) {
-  ((seen[C] += static_cast<std::uint32_t>(_mm_popcnt_u64(member[C]))), ...);
-}
-constexpr std::make_index_sequence<common_classes> each_common;
-
-template <class U>
-DDF_AVX2 void locate(const class_map& m, const std::byte* base, std::size_t n, const std::uint64_t* masks, std::uint32_t* places, std::uint32_t* totals) {
-  const class_finder finder(m);
-  std::array<std::uint32_t, classes_max> seen{};
-  common_masks member;
-  alignas(32) std::uint8_t classes[64];
-  std::size_t at = 0;
-  for (; at + 64 <= n; at += 64) {
-    const class_vectors v = finder.of<U>(base + at * sizeof(U));
-    store_256(classes, v.low);
-    store_256(classes + 32, v.high);
-    members_of_each(v, member, each_common);
-    for (std::uint64_t mask = *masks++; mask != 0; mask = _blsr_u64(mask)) {
-      const auto bit = static_cast<unsigned>(_tzcnt_u64(mask));
-      const unsigned c = classes[bit];
-      const std::uint64_t of_class = c < common_classes ? member[c] : members(v, c);
-      *places++ = c << class_bit | (seen[c] + static_cast<std::uint32_t>(_mm_popcnt_u64(_bzhi_u64(of_class, bit))));
-    }
-    count_each(member, seen.data(), each_common);
-    if (m.count <= common_classes) continue;
-    for (std::uint64_t rare = members_from(v, common_classes); rare != 0; rare = _blsr_u64(rare)) ++seen[classes[_tzcnt_u64(rare)]];
+  DDF_AVX2_INLINE explicit class_bits(const class_vectors& v) : bit{of(v, 7), of(v, 6), of(v, 5), of(v, 4)} {}
+  DDF_AVX2_INLINE std::uint64_t members(unsigned c) const {
+    const auto same = [](std::uint64_t mask, unsigned wanted) { return mask ^ (std::uint64_t(wanted & 1) - 1); };
+    return same(bit[0], c) & same(bit[1], c >> 1) & same(bit[2], c >> 2) & same(bit[3], c >> 3);
   }
-  for (std::size_t i = at; i < n; ++i) {
+
+ private:
+  DDF_AVX2_INLINE static std::uint64_t of(const class_vectors& v, int shift) { return mask_of(_mm256_slli_epi16(v.low, shift), _mm256_slli_epi16(v.high, shift)); }
+};
+
+// Some chunks of 64 elements at once: first all are counted without a branch, then what is looked for is found in them.
+constexpr std::size_t group_chunks = 32, group_elements = 64 * group_chunks;
+
+struct group {
+  alignas(32) std::uint16_t before[classes_max][group_chunks];   // members of the class in this group before the chunk
+  std::uint64_t bits[group_chunks][4];
+
+  DDF_AVX2_INLINE std::uint64_t members(std::size_t chunk, unsigned c) const {
+    const std::uint64_t* b = bits[chunk];
+    return (b[0] ^ (std::uint64_t(c & 1) - 1)) & (b[1] ^ (std::uint64_t(c >> 1 & 1) - 1)) & (b[2] ^ (std::uint64_t(c >> 2 & 1) - 1)) & (b[3] ^ (std::uint64_t(c >> 3) - 1));
+  }
+};
+
+template <std::size_t... C>
+DDF_AVX2_INLINE void count_chunk(group& g, std::size_t chunk, const class_vectors& v, std::uint32_t* count, std::index_sequence<C...>) {
+  const class_bits b(v);
+  ((g.bits[chunk][C % 4] = b.bit[C % 4]), ...);
+  ((g.before[C][chunk] = static_cast<std::uint16_t>(count[C]), count[C] += static_cast<std::uint32_t>(_mm_popcnt_u64(b.members(C)))), ...);
+}
+
+// Fills in a group; `count` becomes the members of each class. Loops over Classes are written out, so that they stay in registers.
+template <class U, std::size_t Classes>
+DDF_AVX2_INLINE void count_group(group& g, const class_finder& finder, const std::byte* base, std::size_t chunks, std::uint32_t* count) {
+  std::uint32_t c[Classes] = {};
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk)
+    count_chunk(g, chunk, finder.of<U>(base + chunk * 64 * sizeof(U)), c, std::make_index_sequence<Classes>());
+  std::copy_n(c, Classes, count);
+}
+
+template <class U, std::size_t Classes>
+DDF_AVX2 void locate_among(const class_map& m, const std::byte* base, std::size_t n, const std::uint32_t* indexes, std::size_t changed, std::uint32_t* places,
+                           std::uint32_t* totals) {
+  const class_finder finder(m);
+  std::array<std::uint32_t, classes_max> seen{}, count{};
+  group g;
+  std::size_t first = 0, next = 0;
+  for (std::size_t chunks; (chunks = std::min(group_chunks, (n - first) / 64)) != 0; first += chunks * 64) {
+    count_group<U, Classes>(g, finder, base + first * sizeof(U), chunks, count.data());
+    for (; next < changed && indexes[next] < first + chunks * 64; ++next) {
+      const std::size_t at = indexes[next] - first, chunk = at / 64;
+      const auto bit = static_cast<unsigned>(at % 64);
+      const unsigned c = m.of(load<U>(base + indexes[next] * sizeof(U)));
+      const auto before = static_cast<std::uint32_t>(_mm_popcnt_u64(_bzhi_u64(g.members(chunk, c), bit)));
+      places[next] = c << class_bit | (seen[c] + g.before[c][chunk] + before);
+    }
+    for (std::size_t c = 0; c < Classes; ++c) seen[c] += count[c];
+  }
+  for (std::size_t i = first; i < n; ++i) {
     const unsigned c = m.of(load<U>(base + i * sizeof(U)));
-    if (*masks >> (i - at) & 1) *places++ = c << class_bit | seen[c];
+    if (next < changed && indexes[next] == i) places[next++] = c << class_bit | seen[c];
     ++seen[c];
   }
   std::copy(seen.begin(), seen.end(), totals);
 }
 
-// Where the search for the elements of the places stands, for each class.
-struct search {
-  static constexpr std::uint32_t none = 0xffffffff;
-
-  search(std::uint32_t* all, const std::uint32_t* end_of_each, unsigned count) : places(all), ends(end_of_each) {
-    next.fill(none);
-    for (unsigned c = 0; c < count; ++c) {
-      if (c != 0) at[c] = ends[c - 1];
-      if (at[c] != ends[c]) next[c] = places[at[c]];
-    }
-  }
-  void found(unsigned c, std::size_t element) {
-    places[at[c]++] = static_cast<std::uint32_t>(element);
-    next[c] = at[c] != ends[c] ? places[at[c]] : none;
-  }
-
-  std::uint32_t* places;
-  const std::uint32_t* ends;
-  std::array<std::uint32_t, classes_max> seen{}, at{}, next;
-};
-
-DDF_AVX2_INLINE void find_members(search& s, unsigned c, std::uint64_t member, std::size_t first) {
-  const std::uint32_t until = s.seen[c] + static_cast<std::uint32_t>(_mm_popcnt_u64(member));
-  while (s.next[c] < until) s.found(c, first + _tzcnt_u64(_pdep_u64(std::uint64_t(1) << (s.next[c] - s.seen[c]), member)));
-  s.seen[c] = until;
-}
-template <std::size_t... C>
-DDF_AVX2_INLINE void find_each(search& s, const class_vectors& v, std::size_t first, std::index_sequence<C...>) {
-  (find_members(s, C, members(v, C), first), ...);
+// The chunk of a group that holds the member that so many are before.
+DDF_AVX2_INLINE std::size_t chunk_of(const group& g, unsigned c, std::uint32_t before) {
+  static_assert(group_chunks == 32);
+  const __m256i wanted = _mm256_set1_epi16(static_cast<short>(before));
+  const auto* row = reinterpret_cast<const std::byte*>(g.before[c]);
+  const __m256i low = _mm256_cmpgt_epi16(load_256(row), wanted), high = _mm256_cmpgt_epi16(load_256(row + 32), wanted);
+  return 31 - static_cast<std::size_t>(_mm_popcnt_u32(static_cast<unsigned>(_mm256_movemask_epi8(_mm256_packs_epi16(low, high)))));
 }
 
-template <class U>
-DDF_AVX2 bool find(const class_map& m, const std::byte* base, std::size_t n, std::uint32_t* places, const std::uint32_t* ends) {
+template <class U, std::size_t Classes>
+DDF_AVX2 bool find_among(const class_map& m, const std::byte* base, std::size_t n, std::uint32_t* places, const std::uint32_t* ends) {
   const class_finder finder(m);
-  search s(places, ends, m.count);
-  alignas(32) std::uint8_t classes[64];
+  std::array<std::uint32_t, classes_max> seen{}, at{}, count{};
+  for (unsigned c = 1; c < m.count; ++c) at[c] = ends[c - 1];
+  group g;
+  for (auto& row : g.before) std::fill(std::begin(row), std::end(row), 0x7fff);   // of chunks that a short group does not have
   std::size_t first = 0;
-  for (; first + 64 <= n; first += 64) {
-    const class_vectors v = finder.of<U>(base + first * sizeof(U));
-    find_each(s, v, first, each_common);
-    if (m.count <= common_classes) continue;
-    std::uint64_t rare = members_from(v, common_classes);
-    if (rare == 0) continue;
-    store_256(classes, v.low);
-    store_256(classes + 32, v.high);
-    for (; rare != 0; rare = _blsr_u64(rare)) {
-      const auto bit = static_cast<unsigned>(_tzcnt_u64(rare));
-      const unsigned c = classes[bit];
-      if (s.next[c] == s.seen[c]++) s.found(c, first + bit);
+  for (std::size_t chunks; (chunks = std::min(group_chunks, (n - first) / 64)) != 0; first += chunks * 64) {
+    if (chunks < group_chunks)
+      for (auto& row : g.before) std::fill(std::begin(row), std::end(row), 0x7fff);
+    count_group<U, Classes>(g, finder, base + first * sizeof(U), chunks, count.data());
+    for (unsigned c = 0; c < m.count; ++c) {
+      std::uint32_t i = at[c];
+      for (; i != ends[c] && places[i] - seen[c] < count[c]; ++i) {
+        const std::uint32_t before = places[i] - seen[c];
+        const std::size_t chunk = chunk_of(g, c, before);
+        const std::uint64_t member = _pdep_u64(std::uint64_t(1) << (before - g.before[c][chunk]), g.members(chunk, c));
+        places[i] = static_cast<std::uint32_t>(first + chunk * 64 + _tzcnt_u64(member));
+      }
+      at[c] = i;
+      seen[c] += count[c];
     }
   }
   for (std::size_t i = first; i < n; ++i) {
     const unsigned c = m.of(load<U>(base + i * sizeof(U)));
-    if (s.next[c] == s.seen[c]++) s.found(c, i);
+    if (at[c] != ends[c] && places[at[c]] == seen[c]) places[at[c]++] = static_cast<std::uint32_t>(i);
+    ++seen[c];
   }
   for (unsigned c = 0; c < m.count; ++c)
-    if (s.at[c] != s.ends[c]) return false;
+    if (at[c] != ends[c]) return false;
   return true;
+}
+
+template <class U>
+void locate(const class_map& m, const std::byte* base, std::size_t n, const std::uint32_t* indexes, std::size_t changed, std::uint32_t* places, std::uint32_t* totals) {
+  if (m.count <= 8) return locate_among<U, 8>(m, base, n, indexes, changed, places, totals);
+  if (m.count <= 12) return locate_among<U, 12>(m, base, n, indexes, changed, places, totals);
+  return locate_among<U, 16>(m, base, n, indexes, changed, places, totals);
+}
+
+template <class U>
+bool find(const class_map& m, const std::byte* base, std::size_t n, std::uint32_t* places, const std::uint32_t* ends) {
+  if (m.count <= 8) return find_among<U, 8>(m, base, n, places, ends);
+  if (m.count <= 12) return find_among<U, 12>(m, base, n, places, ends);
+  return find_among<U, 16>(m, base, n, places, ends);
+}
+
+// Four at a time whether there are so many or not, since how many there are cannot be predicted.
+DDF_AVX2 void list(const std::uint64_t* masks, std::size_t words, std::uint32_t* indexes) {
+  for (std::size_t word = 0; word < words; ++word) {
+    std::uint64_t mask = masks[word];
+    const auto count = static_cast<std::size_t>(_mm_popcnt_u64(mask));
+    const auto first = static_cast<std::uint32_t>(word * 64);
+    std::uint32_t* to = indexes;
+    for (std::size_t i = 0; i < count || i == 0; i += 4, to += 4)
+      for (std::size_t j = 0; j < 4; ++j) {
+        to[j] = first + static_cast<std::uint32_t>(_tzcnt_u64(mask));
+        mask = _blsr_u64(mask);
+      }
+    indexes += count;
+  }
 }
 
 // For each set of lanes that take a word: which of the next words goes to which lane.
@@ -311,6 +339,7 @@ const kernels* avx2_kernels() {
       .classify = {classify<std::uint8_t>, classify<std::uint16_t>, classify<std::uint32_t>, classify<std::uint64_t>},
       .locate = {locate<std::uint8_t>, locate<std::uint16_t>, locate<std::uint32_t>, locate<std::uint64_t>},
       .find = {find<std::uint8_t>, find<std::uint16_t>, find<std::uint32_t>, find<std::uint64_t>},
+      .list = list,
       .rans_decode = rans_decode,
   };
   const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");

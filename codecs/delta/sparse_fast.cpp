@@ -5,6 +5,7 @@
 // the difference of the element's width.
 #include "codecs/delta/bits.hpp"
 #include "codecs/delta/entropy.hpp"
+#include "codecs/delta/kernels.hpp"
 #include "codecs/delta/number.hpp"
 #include "codecs/delta/operations.hpp"
 
@@ -15,26 +16,27 @@ constexpr std::uint8_t long_gap = 255, wide_difference = 255;
 
 template <class U>
 void encode(workspace& w, const pair_view& p, std::size_t changed, std::vector<std::byte>& out) {
+  std::uint32_t* const indexes = at_least(w.indexes, changed + 4);
+  w.kernel->list(w.change_masks.data(), (p.n + 63) / 64, indexes);
   std::uint8_t* const gaps = at_least(w.gaps, changed + p.n / long_gap + 1);
   std::uint8_t* const differences = at_least(w.differences, changed);
   std::byte* const wide = at_least(w.values, changed * sizeof(U));
-  std::size_t gap_count = 0, difference_count = 0, wide_count = 0, next = 0;
-  for (std::size_t word = 0; word * 64 < p.n; ++word)
-    for (std::uint64_t mask = w.change_masks[word]; mask != 0; mask &= mask - 1) {
-      const std::size_t i = word * 64 + static_cast<std::size_t>(std::countr_zero(mask));
-      std::size_t gap = i - next;
-      for (; gap >= long_gap; gap -= long_gap) gaps[gap_count++] = long_gap;
-      gaps[gap_count++] = static_cast<std::uint8_t>(gap);
-      next = i + 1;
-      const U less = static_cast<U>(zigzag_difference(load<U>(p.base + i * sizeof(U)), load<U>(p.target + i * sizeof(U))) - 1);
-      const bool is_wide = less >= wide_difference;
-      differences[difference_count++] = is_wide ? wide_difference : static_cast<std::uint8_t>(less);
-      store(wide + wide_count * sizeof(U), static_cast<U>(less + 1));
-      wide_count += is_wide;
-    }
+  std::size_t gap_count = 0, wide_count = 0, next = 0;
+  for (std::size_t c = 0; c < changed; ++c) {
+    const std::size_t i = indexes[c];
+    std::size_t gap = i - next;
+    for (; gap >= long_gap; gap -= long_gap) gaps[gap_count++] = long_gap;
+    gaps[gap_count++] = static_cast<std::uint8_t>(gap);
+    next = i + 1;
+    const U less = static_cast<U>(zigzag_difference(load<U>(p.base + i * sizeof(U)), load<U>(p.target + i * sizeof(U))) - 1);
+    const bool is_wide = less >= wide_difference;
+    differences[c] = is_wide ? wide_difference : static_cast<std::uint8_t>(less);
+    store(wide + wide_count * sizeof(U), static_cast<U>(less + 1));
+    wide_count += is_wide;
+  }
   put_varint(out, gap_count);
   entropy_encode(w, {gaps, gap_count}, out);
-  entropy_encode(w, {differences, difference_count}, out);
+  entropy_encode(w, {differences, changed}, out);
   out.insert(out.end(), wide, wide + wide_count * sizeof(U));
 }
 

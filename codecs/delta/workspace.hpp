@@ -28,6 +28,7 @@ class workspace {
   const kernels* kernel;
 
   std::vector<std::uint64_t> change_masks;     // a bit an element: changed
+  std::vector<std::uint32_t> indexes;          // of changed elements
   std::vector<std::byte> candidate;            // a record that may turn out longer
   std::vector<std::byte> packed_base, packed_target;   // elements of runs; a whole target that is decoded beside its base
 
