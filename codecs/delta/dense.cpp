@@ -41,7 +41,7 @@ void encode(workspace& w, const pair_view& p, std::vector<std::byte>& out) {
   const class_counts counts = count_classes(classes, p.n);
 
   class_counts at = begin_of(counts);
-  std::byte* const values = at_least(w.values, p.n * sizeof(U));
+  std::byte* const values = at_least(w.sorted_values, p.n * sizeof(U));
   std::uint8_t* const symbols = at_least(w.symbols, p.n);
   for (std::size_t i = 0; i < p.n; ++i) {
     const std::uint32_t slot = at[classes[i]]++;

@@ -24,10 +24,12 @@ class_map choose_classes(element e, const std::byte* base, std::size_t n, unsign
   class_map m = map_of(e);
   if (m.exponent_bits == 0 || n == 0 || count_max <= 1) return m;
   std::array<std::uint32_t, 2048> seen{};
-  const std::size_t step = std::max<std::size_t>(1, n / 4096);
+  // Stretches of 64, since what costs are the cache lines.
+  const std::size_t step = std::max<std::size_t>(64, n / 64);
   std::uint32_t samples = 0;
   with_width(e, [&]<class U>(U) {
-    for (std::size_t i = 0; i < n; i += step, ++samples) ++seen[m.exponent(load<U>(base + i * sizeof(U)))];
+    for (std::size_t at = 0; at < n; at += step)
+      for (std::size_t i = at; i < std::min(at + 64, n); ++i, ++samples) ++seen[m.exponent(load<U>(base + i * sizeof(U)))];
   });
   // Few large ones share the first class, few small ones the last.
   int top = (1 << m.exponent_bits) - 1;

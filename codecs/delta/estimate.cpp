@@ -47,12 +47,19 @@ share share_of(std::uint64_t bits_4096, std::size_t elements, std::size_t width)
 
 }  // namespace
 
-share sample_changed(const pair_view& p) {
-  std::uint64_t changed = 0;
+change_sample sample_changes(const pair_view& p) {
+  std::uint64_t changed = 0, following = 0;
+  std::size_t last = ~std::size_t(0);
   const std::size_t taken = with_width(p.element, [&]<class U>(U) {
-    return for_sample(p.n, [&](std::size_t i) { changed += load<U>(p.base + i * sizeof(U)) != load<U>(p.target + i * sizeof(U)); });
+    return for_sample(p.n, [&](std::size_t i) {
+      if (load<U>(p.base + i * sizeof(U)) == load<U>(p.target + i * sizeof(U))) return;
+      ++changed;
+      following += last + 1 == i && i != 0;
+      last = i;
+    });
   });
-  return taken == 0 ? 0 : static_cast<share>(changed * full_share / taken);
+  if (taken == 0) return {};
+  return {static_cast<share>(changed * full_share / taken), static_cast<share>(following * full_share / taken)};
 }
 
 share sample_dense(const pair_view& p) {

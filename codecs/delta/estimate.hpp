@@ -11,8 +11,11 @@ namespace ddf::delta {
 using share = std::uint32_t;
 inline constexpr share full_share = 4096;
 
-/// Elements that differ, of a sample.
-share sample_changed(const pair_view& p);
+/// Elements of a sample that differ, and those of them that follow another.
+struct change_sample {
+  share changed = 0, following = 0;
+};
+change_sample sample_changes(const pair_view& p);
 /// What dense and planes would need; the tables they send are not counted.
 share sample_dense(const pair_view& p);
 share sample_planes(element e, const std::byte* target, std::size_t n);

@@ -5,6 +5,7 @@
 
 #include "codecs/delta/bits.hpp"
 #include "codecs/delta/entropy.hpp"
+#include "codecs/delta/number.hpp"
 
 namespace ddf::delta {
 namespace {
@@ -30,31 +31,34 @@ void classify(const class_map& m, const std::byte* base, std::size_t n, std::uin
   for (std::size_t i = 0; i < n; ++i) classes[i] = static_cast<std::uint8_t>(m.of(load<U>(base + i * sizeof(U))));
 }
 
-void list(const std::uint64_t* masks, std::size_t words, std::uint32_t* indexes) {
-  for (std::size_t word = 0; word < words; ++word)
-    for (std::uint64_t mask = masks[word]; mask != 0; mask &= mask - 1) *indexes++ = static_cast<std::uint32_t>(word * 64) + static_cast<std::uint32_t>(std::countr_zero(mask));
+void list(const std::uint64_t* masks, std::size_t words, std::uint32_t first, std::uint32_t* indexes) {
+  for (std::size_t word = 0; word < words; ++word, first += 64)
+    for (std::uint64_t mask = masks[word]; mask != 0; mask &= mask - 1) *indexes++ = first + static_cast<std::uint32_t>(std::countr_zero(mask));
 }
 
 template <class U>
-void locate(const class_map& m, const std::byte* base, std::size_t n, const std::uint32_t* indexes, std::size_t count, std::uint32_t* places, std::uint32_t* totals) {
-  std::array<std::uint32_t, classes_max> seen{};
+void locate(const class_map& m, const std::byte* base, std::size_t n, std::uint32_t first, const std::uint32_t* indexes, std::size_t count, std::uint32_t* places,
+            std::uint32_t* seen) {
   const std::uint32_t* const end = indexes + count;
   for (std::size_t i = 0; i < n; ++i) {
     const unsigned c = m.of(load<U>(base + i * sizeof(U)));
-    if (indexes != end && *indexes == i) *places++ = c << class_bit | seen[c], ++indexes;
+    if (indexes != end && *indexes == first + i) *places++ = c << class_bit | seen[c], ++indexes;
     ++seen[c];
   }
-  std::copy(seen.begin(), seen.end(), totals);
 }
 
 template <class U>
-bool find(const class_map& m, const std::byte* base, std::size_t n, std::uint32_t* places, const std::uint32_t* ends) {
+bool apply(const class_map& m, const std::byte* base, std::byte* target, std::size_t n, const std::uint32_t* places, const std::byte* values,
+           const std::uint32_t* ends) {
   std::array<std::uint32_t, classes_max> seen{}, at{};
   for (unsigned c = 1; c < m.count; ++c) at[c] = ends[c - 1];
   for (std::size_t i = 0; i < n; ++i) {
-    const unsigned c = m.of(load<U>(base + i * sizeof(U)));
-    if (at[c] != ends[c] && places[at[c]] == seen[c]) places[at[c]++] = static_cast<std::uint32_t>(i);
+    const U x = load<U>(base + i * sizeof(U));
+    const unsigned c = m.of(x);
+    const bool changes = at[c] != ends[c] && places[at[c]] == seen[c];
     ++seen[c];
+    store(target + i * sizeof(U), changes ? add_zigzag(x, load<U>(values + at[c] * sizeof(U))) : x);
+    at[c] += changes;
   }
   for (unsigned c = 0; c < m.count; ++c)
     if (at[c] != ends[c]) return false;
@@ -87,7 +91,7 @@ const kernels& scalar_kernels() {
       .changes = {changes<std::uint8_t>, changes<std::uint16_t>, changes<std::uint32_t>, changes<std::uint64_t>},
       .classify = {classify<std::uint8_t>, classify<std::uint16_t>, classify<std::uint32_t>, classify<std::uint64_t>},
       .locate = {locate<std::uint8_t>, locate<std::uint16_t>, locate<std::uint32_t>, locate<std::uint64_t>},
-      .find = {find<std::uint8_t>, find<std::uint16_t>, find<std::uint32_t>, find<std::uint64_t>},
+      .apply = {apply<std::uint8_t>, apply<std::uint16_t>, apply<std::uint32_t>, apply<std::uint64_t>},
       .list = list,
       .rans_decode = rans_decode,
   };

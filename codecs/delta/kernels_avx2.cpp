@@ -11,6 +11,7 @@
 
 #include "codecs/delta/bits.hpp"
 #include "codecs/delta/entropy.hpp"
+#include "codecs/delta/number.hpp"
 
 #define DDF_AVX2 [[gnu::target("avx2,bmi,bmi2,popcnt,lzcnt")]]
 #define DDF_AVX2_INLINE [[gnu::target("avx2,bmi,bmi2,popcnt,lzcnt"), gnu::always_inline]] inline
@@ -189,29 +190,23 @@ DDF_AVX2_INLINE void count_group(group& g, const class_finder& finder, const std
 }
 
 template <class U, std::size_t Classes>
-DDF_AVX2 void locate_among(const class_map& m, const std::byte* base, std::size_t n, const std::uint32_t* indexes, std::size_t changed, std::uint32_t* places,
-                           std::uint32_t* totals) {
+DDF_AVX2 void locate_among(const class_map& m, const std::byte* base, std::size_t n, std::uint32_t first, const std::uint32_t* indexes, std::size_t changed,
+                           std::uint32_t* places, std::uint32_t* seen) {
   const class_finder finder(m);
-  std::array<std::uint32_t, classes_max> seen{}, count{};
+  std::array<std::uint32_t, classes_max> count{};
   group g;
-  std::size_t first = 0, next = 0;
-  for (std::size_t chunks; (chunks = std::min(group_chunks, (n - first) / 64)) != 0; first += chunks * 64) {
-    count_group<U, Classes>(g, finder, base + first * sizeof(U), chunks, count.data());
-    for (; next < changed && indexes[next] < first + chunks * 64; ++next) {
-      const std::size_t at = indexes[next] - first, chunk = at / 64;
-      const auto bit = static_cast<unsigned>(at % 64);
-      const unsigned c = m.of(load<U>(base + indexes[next] * sizeof(U)));
-      const auto before = static_cast<std::uint32_t>(_mm_popcnt_u64(_bzhi_u64(g.members(chunk, c), bit)));
+  std::size_t done = 0, next = 0;
+  for (std::size_t chunks; (chunks = std::min(group_chunks, (n - done) / 64)) != 0; done += chunks * 64) {
+    count_group<U, Classes>(g, finder, base + done * sizeof(U), chunks, count.data());
+    for (; next < changed && indexes[next] - first < done + chunks * 64; ++next) {
+      const std::size_t at = indexes[next] - first - done, chunk = at / 64;
+      const unsigned c = m.of(load<U>(base + (done + at) * sizeof(U)));
+      const auto before = static_cast<std::uint32_t>(_mm_popcnt_u64(_bzhi_u64(g.members(chunk, c), static_cast<unsigned>(at % 64))));
       places[next] = c << class_bit | (seen[c] + g.before[c][chunk] + before);
     }
     for (std::size_t c = 0; c < Classes; ++c) seen[c] += count[c];
   }
-  for (std::size_t i = first; i < n; ++i) {
-    const unsigned c = m.of(load<U>(base + i * sizeof(U)));
-    if (next < changed && indexes[next] == i) places[next++] = c << class_bit | seen[c];
-    ++seen[c];
-  }
-  std::copy(seen.begin(), seen.end(), totals);
+  if (done != n) scalar_kernels().locate[width_index(sizeof(U))](m, base + done * sizeof(U), n - done, first + static_cast<std::uint32_t>(done), indexes + next, changed - next, places + next, seen);
 }
 
 // The chunk of a group that holds the member that so many are before.
@@ -224,32 +219,38 @@ DDF_AVX2_INLINE std::size_t chunk_of(const group& g, unsigned c, std::uint32_t b
 }
 
 template <class U, std::size_t Classes>
-DDF_AVX2 bool find_among(const class_map& m, const std::byte* base, std::size_t n, std::uint32_t* places, const std::uint32_t* ends) {
+DDF_AVX2 bool apply_among(const class_map& m, const std::byte* base, std::byte* target, std::size_t n, const std::uint32_t* places, const std::byte* values,
+                          const std::uint32_t* ends) {
   const class_finder finder(m);
   std::array<std::uint32_t, classes_max> seen{}, at{}, count{};
   for (unsigned c = 1; c < m.count; ++c) at[c] = ends[c - 1];
   group g;
-  for (auto& row : g.before) std::fill(std::begin(row), std::end(row), 0x7fff);   // of chunks that a short group does not have
   std::size_t first = 0;
   for (std::size_t chunks; (chunks = std::min(group_chunks, (n - first) / 64)) != 0; first += chunks * 64) {
     if (chunks < group_chunks)
-      for (auto& row : g.before) std::fill(std::begin(row), std::end(row), 0x7fff);
+      for (auto& row : g.before) std::fill(std::begin(row), std::end(row), 0x7fff);   // the chunks that are not there are behind all
     count_group<U, Classes>(g, finder, base + first * sizeof(U), chunks, count.data());
+    std::byte* const t = target + first * sizeof(U);
+    if (target != base) std::memcpy(t, base + first * sizeof(U), chunks * 64 * sizeof(U));
     for (unsigned c = 0; c < m.count; ++c) {
       std::uint32_t i = at[c];
       for (; i != ends[c] && places[i] - seen[c] < count[c]; ++i) {
         const std::uint32_t before = places[i] - seen[c];
         const std::size_t chunk = chunk_of(g, c, before);
         const std::uint64_t member = _pdep_u64(std::uint64_t(1) << (before - g.before[c][chunk]), g.members(chunk, c));
-        places[i] = static_cast<std::uint32_t>(first + chunk * 64 + _tzcnt_u64(member));
+        std::byte* const element = t + (chunk * 64 + _tzcnt_u64(member)) * sizeof(U);
+        store(element, add_zigzag(load<U>(element), load<U>(values + i * sizeof(U))));
       }
       at[c] = i;
       seen[c] += count[c];
     }
   }
   for (std::size_t i = first; i < n; ++i) {
-    const unsigned c = m.of(load<U>(base + i * sizeof(U)));
-    if (at[c] != ends[c] && places[at[c]] == seen[c]) places[at[c]++] = static_cast<std::uint32_t>(i);
+    const U x = load<U>(base + i * sizeof(U));
+    const unsigned c = m.of(x);
+    const bool changes = at[c] != ends[c] && places[at[c]] == seen[c];
+    store(target + i * sizeof(U), changes ? add_zigzag(x, load<U>(values + at[c] * sizeof(U))) : x);
+    at[c] += changes;
     ++seen[c];
   }
   for (unsigned c = 0; c < m.count; ++c)
@@ -258,25 +259,26 @@ DDF_AVX2 bool find_among(const class_map& m, const std::byte* base, std::size_t 
 }
 
 template <class U>
-void locate(const class_map& m, const std::byte* base, std::size_t n, const std::uint32_t* indexes, std::size_t changed, std::uint32_t* places, std::uint32_t* totals) {
-  if (m.count <= 8) return locate_among<U, 8>(m, base, n, indexes, changed, places, totals);
-  if (m.count <= 12) return locate_among<U, 12>(m, base, n, indexes, changed, places, totals);
-  return locate_among<U, 16>(m, base, n, indexes, changed, places, totals);
+void locate(const class_map& m, const std::byte* base, std::size_t n, std::uint32_t first, const std::uint32_t* indexes, std::size_t count, std::uint32_t* places,
+            std::uint32_t* seen) {
+  if (m.count <= 8) return locate_among<U, 8>(m, base, n, first, indexes, count, places, seen);
+  if (m.count <= 12) return locate_among<U, 12>(m, base, n, first, indexes, count, places, seen);
+  return locate_among<U, 16>(m, base, n, first, indexes, count, places, seen);
 }
 
 template <class U>
-bool find(const class_map& m, const std::byte* base, std::size_t n, std::uint32_t* places, const std::uint32_t* ends) {
-  if (m.count <= 8) return find_among<U, 8>(m, base, n, places, ends);
-  if (m.count <= 12) return find_among<U, 12>(m, base, n, places, ends);
-  return find_among<U, 16>(m, base, n, places, ends);
+bool apply(const class_map& m, const std::byte* base, std::byte* target, std::size_t n, const std::uint32_t* places, const std::byte* values,
+           const std::uint32_t* ends) {
+  if (m.count <= 8) return apply_among<U, 8>(m, base, target, n, places, values, ends);
+  if (m.count <= 12) return apply_among<U, 12>(m, base, target, n, places, values, ends);
+  return apply_among<U, 16>(m, base, target, n, places, values, ends);
 }
 
 // Four at a time whether there are so many or not, since how many there are cannot be predicted.
-DDF_AVX2 void list(const std::uint64_t* masks, std::size_t words, std::uint32_t* indexes) {
-  for (std::size_t word = 0; word < words; ++word) {
+DDF_AVX2 void list(const std::uint64_t* masks, std::size_t words, std::uint32_t first, std::uint32_t* indexes) {
+  for (std::size_t word = 0; word < words; ++word, first += 64) {
     std::uint64_t mask = masks[word];
     const auto count = static_cast<std::size_t>(_mm_popcnt_u64(mask));
-    const auto first = static_cast<std::uint32_t>(word * 64);
     std::uint32_t* to = indexes;
     for (std::size_t i = 0; i < count || i == 0; i += 4, to += 4)
       for (std::size_t j = 0; j < 4; ++j) {
@@ -338,7 +340,7 @@ const kernels* avx2_kernels() {
       .changes = {changes<std::uint8_t>, changes<std::uint16_t>, changes<std::uint32_t>, changes<std::uint64_t>},
       .classify = {classify<std::uint8_t>, classify<std::uint16_t>, classify<std::uint32_t>, classify<std::uint64_t>},
       .locate = {locate<std::uint8_t>, locate<std::uint16_t>, locate<std::uint32_t>, locate<std::uint64_t>},
-      .find = {find<std::uint8_t>, find<std::uint16_t>, find<std::uint32_t>, find<std::uint64_t>},
+      .apply = {apply<std::uint8_t>, apply<std::uint16_t>, apply<std::uint32_t>, apply<std::uint64_t>},
       .list = list,
       .rans_decode = rans_decode,
   };

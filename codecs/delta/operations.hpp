@@ -8,22 +8,15 @@
 #include <span>
 #include <vector>
 
+#include "codecs/delta/changes.hpp"
 #include "codecs/delta/element.hpp"
 #include "codecs/delta/workspace.hpp"
 
 namespace ddf::delta {
 
-/// One pair of elements, as many of base and target.
-struct pair_view {
-  delta::element element;
-  const std::byte* base;
-  const std::byte* target;
-  std::size_t n;
-};
-
-/// w.change_masks of the pair and their count must be given by who calls the sparse ones and gather.
-void encode_sparse_context(workspace& w, const pair_view& p, std::size_t changed, std::vector<std::byte>& out);
-void encode_sparse_fast(workspace& w, const pair_view& p, std::size_t changed, std::vector<std::byte>& out);
+/// The first two need the changes listed and located, or listed; gather their masks (changes.hpp).
+void encode_sparse_context(workspace& w, const pair_view& p, const change_set& s, std::vector<std::byte>& out);
+void encode_sparse_fast(workspace& w, const pair_view& p, const change_set& s, std::vector<std::byte>& out);
 void encode_gather(workspace& w, const pair_view& p, std::vector<std::byte>& out);
 void encode_dense(workspace& w, const pair_view& p, std::vector<std::byte>& out);
 void encode_planes(workspace& w, element e, const std::byte* target, std::size_t n, std::vector<std::byte>& out);

@@ -33,12 +33,13 @@ class record_encoder {
   }
 
   void tight() {
-    if (sample_changed(pair_) > full_share - full_share / 16) return related();
-    if (!count_changes()) return;
-    const std::uint64_t n = pair_.n, changed = count_.changed;
-    const bool in_runs = changed >= 4 * std::uint64_t(count_.runs);
-    if (changed * 16 < n * 15 && in_runs) try_gather();
-    if (changed * 2 < n && changed < 16 * std::uint64_t(count_.runs)) try_sparse_context();
+    const change_sample sample = sample_changes(pair_);
+    if (sample.changed > full_share - full_share / 16) return related();
+    const bool scattered = sample.changed != 0 && sample.changed < full_share / 2 && sample.following * 2 < sample.changed;
+    if (!count_changes(scattered ? locating::always : locating::never)) return;
+    const std::uint64_t n = pair_.n, changed = changes_.changed, runs = changes_.runs;
+    if (changed * 16 < n * 15 && changed >= 4 * runs) try_gather();
+    if (changed * 2 < n && changed < 16 * runs) try_sparse_context();
     if (changed * 8 > n) related();
     else if (e_ == element::bytes) moved();
   }
@@ -58,20 +59,19 @@ class record_encoder {
   void moved() { try_prefix(); }
 
   void fast() {
-    if (sample_changed(pair_) < full_share / 2) {
-      if (!count_changes()) return;
-      const std::uint64_t n = pair_.n, changed = count_.changed;
-      if (changed >= 4 * std::uint64_t(count_.runs)) return try_gather();
+    if (sample_changes(pair_).changed < full_share / 2) {
+      if (!count_changes(locating::never)) return;
+      const std::uint64_t n = pair_.n, changed = changes_.changed;
+      if (changed >= 4 * std::uint64_t(changes_.runs)) return try_gather();
       if (changed * 4 < n) return try_sparse_fast();
     }
     if (sample_dense(pair_) < full_share / 2) try_dense();
   }
 
   // Fills in what changed; false when nothing did, and the record is written.
-  bool count_changes() {
-    at_least(w_.change_masks, (pair_.n + 63) / 64);
-    count_ = w_.kernel->changes[width_index(width_of(e_))](pair_.base, pair_.target, pair_.n, w_.change_masks.data());
-    if (count_.changed != 0 || !std::ranges::equal(tail_of(base_), tail_of(target_))) return true;
+  bool count_changes(locating wanted) {
+    changes_ = find_changes(w_, pair_, wanted);
+    if (changes_.changed != 0 || !std::ranges::equal(tail_of(base_), tail_of(target_))) return true;
     out_.push_back(static_cast<std::byte>(operation::keep));
     return false;
   }
@@ -93,8 +93,11 @@ class record_encoder {
     out_.insert(out_.end(), to.begin(), to.end());
   }
 
-  void try_sparse_context() { attempt(operation::sparse_context, [&](auto& to) { encode_sparse_context(w_, pair_, count_.changed, to); }); }
-  void try_sparse_fast() { attempt(operation::sparse_fast, [&](auto& to) { encode_sparse_fast(w_, pair_, count_.changed, to); }); }
+  void try_sparse_context() {
+    if (!changes_.is_located) locate_changes(w_, pair_, changes_);
+    attempt(operation::sparse_context, [&](auto& to) { encode_sparse_context(w_, pair_, changes_, to); });
+  }
+  void try_sparse_fast() { attempt(operation::sparse_fast, [&](auto& to) { encode_sparse_fast(w_, pair_, changes_, to); }); }
   void try_gather() { attempt(operation::gather, [&](auto& to) { encode_gather(w_, pair_, to); }); }
   void try_dense() { attempt(operation::dense, [&](auto& to) { encode_dense(w_, pair_, to); }); }
   void try_planes() { attempt(operation::planes, [&](auto& to) { encode_planes(w_, e_, pair_.target, pair_.n, to); }); }
@@ -120,7 +123,7 @@ class record_encoder {
   std::vector<std::byte>& out_;
   std::size_t begin_;
   pair_view pair_;
-  change_count count_;
+  change_set changes_;
 };
 
 bool decode(workspace& w, element e, std::span<const std::byte> base, std::span<const std::byte> record, std::span<std::byte> target) {

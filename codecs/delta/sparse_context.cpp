@@ -25,8 +25,6 @@ enum class class_coding : std::uint8_t { unchanged = 0, rice = 1, symbols = 2 };
 
 constexpr unsigned place_bits = 20;   // of a place in a class: a record has no more than 2^20 elements
 
-constexpr std::size_t classes_wanted = 12;   // more would save 0.03 %
-
 struct class_head {
   class_coding coding = class_coding::unchanged;
   std::uint32_t count = 0;   // rice: changes; symbols: elements
@@ -142,45 +140,37 @@ struct class_changes {
 };
 
 template <class U>
-void encode(workspace& w, const pair_view& p, std::size_t changed, std::vector<std::byte>& out) {
-  const class_map m = choose_classes(p.element, p.base, p.n, static_cast<unsigned>(std::clamp<std::size_t>(changed / 64, 1, classes_wanted)));
-  std::uint32_t* const indexes = at_least(w.indexes, changed + 4);
-  w.kernel->list(w.change_masks.data(), (p.n + 63) / 64, indexes);
-  std::uint32_t* const places = at_least(w.positions, changed);
-  std::array<std::uint32_t, classes_max> totals{};
-  w.kernel->locate[width_index(sizeof(U))](m, p.base, p.n, indexes, changed, places, totals.data());
-
+void encode(workspace& w, const change_set& s, std::vector<std::byte>& out) {
   std::array<std::uint32_t, classes_max + 1> at{};   // first where a class begins, then where it goes on
-  for (std::size_t i = 0; i < changed; ++i) ++at[(places[i] >> class_bit) + 1];
+  for (std::size_t i = 0; i < s.changed; ++i) ++at[(w.positions[i] >> class_bit) + 1];
   for (std::size_t c = 1; c <= classes_max; ++c) at[c] += at[c - 1];
   const auto begin = at;
-  std::uint32_t* const sorted = at_least(w.sorted_positions, changed);
-  std::byte* const values = at_least(w.values, changed * sizeof(U));
-  for (std::size_t i = 0; i < changed; ++i) {
-    const std::size_t element = indexes[i] * sizeof(U);
-    const std::uint32_t place = places[i], slot = at[place >> class_bit]++;
+  std::uint32_t* const sorted = at_least(w.sorted_positions, s.changed);
+  std::byte* const values = at_least(w.sorted_values, s.changed * sizeof(U));
+  for (std::size_t i = 0; i < s.changed; ++i) {
+    const std::uint32_t place = w.positions[i], slot = at[place >> class_bit]++;
     sorted[slot] = place & ((1u << class_bit) - 1);
-    store(values + slot * sizeof(U), zigzag_difference(load<U>(p.base + element), load<U>(p.target + element)));
+    store(values + slot * sizeof(U), load<U>(w.values.data() + i * sizeof(U)));
   }
 
   std::array<class_head, classes_max> heads;
   const auto changes_of = [&](unsigned c) {
-    return class_changes<U>{sorted + begin[c], values + begin[c] * sizeof(U), begin[c + 1] - begin[c], totals[c]};
+    return class_changes<U>{sorted + begin[c], values + begin[c] * sizeof(U), begin[c + 1] - begin[c], s.totals[c]};
   };
   w.symbols.clear();
-  for (unsigned c = 0; c < m.count; ++c) heads[c] = changes_of(c).head(w, w.symbols);
+  for (unsigned c = 0; c < s.map.count; ++c) heads[c] = changes_of(c).head(w, w.symbols);
   bit_writer head(out);
-  write_classes(head, m);
-  for (unsigned c = 0; c < m.count; ++c) write_head(head, heads[c]);
+  write_classes(head, s.map);
+  for (unsigned c = 0; c < s.map.count; ++c) write_head(head, heads[c]);
   head.finish();
   std::size_t symbol = 0;
-  for (unsigned c = 0; c < m.count; ++c) {
+  for (unsigned c = 0; c < s.map.count; ++c) {
     if (heads[c].coding != class_coding::symbols) continue;
     entropy_encode(w, {w.symbols.data() + symbol, heads[c].count}, out);
     symbol += heads[c].count;
   }
   bit_writer bits(out);
-  for (unsigned c = 0; c < m.count; ++c) changes_of(c).write(bits, heads[c]);
+  for (unsigned c = 0; c < s.map.count; ++c) changes_of(c).write(bits, heads[c]);
   bits.finish();
 }
 
@@ -188,11 +178,19 @@ void encode(workspace& w, const pair_view& p, std::size_t changed, std::vector<s
 template <class U>
 bool read_rice(bit_reader& bits, const class_head& h, std::size_t n, std::uint32_t* place, std::byte* value) {
   std::uint64_t at = 0;
+  if (h.gap_k > place_bits) return false;   // so that all of a change but a whole number comes from one refill
   for (std::size_t i = 0; i < h.count; ++i) {
-    at += get_rice(bits, h.gap_k, place_bits);
+    bits.refill();
+    const auto zeros = static_cast<unsigned>(std::countr_zero(bits.peek() | std::uint64_t(1) << rice_zeros_max));
+    if (zeros == rice_zeros_max) {
+      at += get_rice(bits, h.gap_k, place_bits);
+      bits.refill();
+    } else {
+      bits.drop(zeros + 1);
+      at += std::uint64_t(zeros) << h.gap_k | bits.take(h.gap_k);
+    }
     if (at >= n) return false;
     place[i] = static_cast<std::uint32_t>(at++);
-    bits.refill();
     store(value + i * sizeof(U), static_cast<U>(2 - bits.take(1)));
   }
   std::uint32_t* const larger = place + h.count;   // there is room for as many again
@@ -256,19 +254,13 @@ bool decode(workspace& w, element e, const std::byte* base, std::span<const std:
   }
   const auto rest = bits.rest();
   if (!rest || !rest->empty()) return false;
-  if (!w.kernel->find[width_index(sizeof(U))](m, base, n, places, ends.data())) return false;
-  if (target != base) std::memcpy(target, base, n * sizeof(U));
-  for (std::uint32_t i = 0; i < count; ++i) {
-    std::byte* const t = target + places[i] * sizeof(U);
-    store(t, add_zigzag(load<U>(t), load<U>(values + i * sizeof(U))));
-  }
-  return true;
+  return w.kernel->apply[width_index(sizeof(U))](m, base, target, n, places, values, ends.data());
 }
 
 }  // namespace
 
-void encode_sparse_context(workspace& w, const pair_view& p, std::size_t changed, std::vector<std::byte>& out) {
-  with_width(p.element, [&]<class U>(U) { encode<U>(w, p, changed, out); });
+void encode_sparse_context(workspace& w, const pair_view& p, const change_set& s, std::vector<std::byte>& out) {
+  with_width(p.element, [&]<class U>(U) { encode<U>(w, s, out); });
 }
 
 bool decode_sparse_context(workspace& w, element e, const std::byte* base, std::span<const std::byte> payload, std::byte* target, std::size_t n) {

@@ -5,7 +5,6 @@
 // the difference of the element's width.
 #include "codecs/delta/bits.hpp"
 #include "codecs/delta/entropy.hpp"
-#include "codecs/delta/kernels.hpp"
 #include "codecs/delta/number.hpp"
 #include "codecs/delta/operations.hpp"
 
@@ -15,28 +14,25 @@ namespace {
 constexpr std::uint8_t long_gap = 255, wide_difference = 255;
 
 template <class U>
-void encode(workspace& w, const pair_view& p, std::size_t changed, std::vector<std::byte>& out) {
-  std::uint32_t* const indexes = at_least(w.indexes, changed + 4);
-  w.kernel->list(w.change_masks.data(), (p.n + 63) / 64, indexes);
-  std::uint8_t* const gaps = at_least(w.gaps, changed + p.n / long_gap + 1);
-  std::uint8_t* const differences = at_least(w.differences, changed);
-  std::byte* const wide = at_least(w.values, changed * sizeof(U));
+void encode(workspace& w, const pair_view& p, const change_set& s, std::vector<std::byte>& out) {
+  std::uint8_t* const gaps = at_least(w.gaps, s.changed + p.n / long_gap + 1);
+  std::uint8_t* const differences = at_least(w.differences, s.changed);
+  std::byte* const wide = at_least(w.sorted_values, (s.changed + 1) * sizeof(U));
   std::size_t gap_count = 0, wide_count = 0, next = 0;
-  for (std::size_t c = 0; c < changed; ++c) {
-    const std::size_t i = indexes[c];
-    std::size_t gap = i - next;
+  for (std::size_t c = 0; c < s.changed; ++c) {
+    std::size_t gap = w.indexes[c] - next;
+    next = w.indexes[c] + 1;
     for (; gap >= long_gap; gap -= long_gap) gaps[gap_count++] = long_gap;
     gaps[gap_count++] = static_cast<std::uint8_t>(gap);
-    next = i + 1;
-    const U less = static_cast<U>(zigzag_difference(load<U>(p.base + i * sizeof(U)), load<U>(p.target + i * sizeof(U))) - 1);
-    const bool is_wide = less >= wide_difference;
-    differences[c] = is_wide ? wide_difference : static_cast<std::uint8_t>(less);
-    store(wide + wide_count * sizeof(U), static_cast<U>(less + 1));
+    const U value = load<U>(w.values.data() + c * sizeof(U));
+    const bool is_wide = value > wide_difference;   // 1 to 255 are 0 to 254
+    differences[c] = is_wide ? wide_difference : static_cast<std::uint8_t>(value - 1);
+    store(wide + wide_count * sizeof(U), value);
     wide_count += is_wide;
   }
   put_varint(out, gap_count);
   entropy_encode(w, {gaps, gap_count}, out);
-  entropy_encode(w, {differences, changed}, out);
+  entropy_encode(w, {differences, s.changed}, out);
   out.insert(out.end(), wide, wide + wide_count * sizeof(U));
 }
 
@@ -78,8 +74,8 @@ bool decode(workspace& w, const std::byte* base, std::span<const std::byte> in, 
 
 }  // namespace
 
-void encode_sparse_fast(workspace& w, const pair_view& p, std::size_t changed, std::vector<std::byte>& out) {
-  with_width(p.element, [&]<class U>(U) { encode<U>(w, p, changed, out); });
+void encode_sparse_fast(workspace& w, const pair_view& p, const change_set& s, std::vector<std::byte>& out) {
+  with_width(p.element, [&]<class U>(U) { encode<U>(w, p, s, out); });
 }
 
 bool decode_sparse_fast(workspace& w, element e, const std::byte* base, std::span<const std::byte> payload, std::byte* target, std::size_t n) {

@@ -36,6 +36,7 @@ class workspace {
   std::vector<std::uint8_t> symbols;
   std::vector<std::uint8_t> gaps, differences, skips, runs;   // streams of bytes
   std::vector<std::byte> values;               // zigzag differences, of the element's width
+  std::vector<std::byte> sorted_values;        // class after class
   std::vector<std::uint32_t> positions, sorted_positions;
   std::vector<std::uint32_t> larger_gaps;      // between changes by more than one step
   std::vector<std::byte> larger_sizes;
