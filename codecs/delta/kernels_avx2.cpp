@@ -30,6 +30,12 @@ DDF_AVX2_INLINE std::uint64_t mask_of(__m256i low, __m256i high) {   // of 64 by
   return static_cast<std::uint32_t>(_mm256_movemask_epi8(low)) | std::uint64_t(static_cast<std::uint32_t>(_mm256_movemask_epi8(high))) << 32;
 }
 
+// The 64 elements a page ahead of these: hardware does not look beyond one.
+template <class U>
+DDF_AVX2_INLINE void prefetch(const std::byte* elements) {
+  for (std::size_t line = 0; line < sizeof(U); ++line) _mm_prefetch(reinterpret_cast<const char*>(elements + 4096 + 64 * line), _MM_HINT_T0);
+}
+
 template <class U>
 DDF_AVX2_INLINE __m256i equal_vector(const std::byte* a, const std::byte* b) {
   if constexpr (sizeof(U) == 1) return _mm256_cmpeq_epi8(load_256(a), load_256(b));
@@ -71,6 +77,8 @@ DDF_AVX2 change_count changes(const std::byte* base, const std::byte* target, st
   std::uint64_t carry = 0;
   std::size_t at = 0;
   for (; at + 64 <= n; at += 64) {
+    prefetch<U>(base + at * sizeof(U));
+    prefetch<U>(target + at * sizeof(U));
     const std::uint64_t mask = ~equal_64<U>(base + at * sizeof(U), target + at * sizeof(U));
     c.changed += static_cast<std::uint32_t>(std::popcount(mask));
     c.runs += static_cast<std::uint32_t>(std::popcount(mask & ~(mask << 1 | carry)));
@@ -184,8 +192,11 @@ DDF_AVX2_INLINE void count_chunk(group& g, std::size_t chunk, const class_vector
 template <class U, std::size_t Classes>
 DDF_AVX2_INLINE void count_group(group& g, const class_finder& finder, const std::byte* base, std::size_t chunks, std::uint32_t* count) {
   std::uint32_t c[Classes] = {};
-  for (std::size_t chunk = 0; chunk < chunks; ++chunk)
-    count_chunk(g, chunk, finder.of<U>(base + chunk * 64 * sizeof(U)), c, std::make_index_sequence<Classes>());
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+    const std::byte* const at = base + chunk * 64 * sizeof(U);
+    prefetch<U>(at);
+    count_chunk(g, chunk, finder.of<U>(at), c, std::make_index_sequence<Classes>());
+  }
   std::copy_n(c, Classes, count);
 }
 
@@ -229,8 +240,10 @@ DDF_AVX2 bool apply_among(const class_map& m, const std::byte* base, std::byte* 
   for (std::size_t chunks; (chunks = std::min(group_chunks, (n - first) / 64)) != 0; first += chunks * 64) {
     if (chunks < group_chunks)
       for (auto& row : g.before) std::fill(std::begin(row), std::end(row), 0x7fff);   // the chunks that are not there are behind all
-    count_group<U, Classes>(g, finder, base + first * sizeof(U), chunks, count.data());
     std::byte* const t = target + first * sizeof(U);
+    if (target != base)
+      for (std::size_t line = 0; line < chunks * sizeof(U); ++line) __builtin_prefetch(t + 64 * line, 1);   // written once the group is counted
+    count_group<U, Classes>(g, finder, base + first * sizeof(U), chunks, count.data());
     if (target != base) std::memcpy(t, base + first * sizeof(U), chunks * 64 * sizeof(U));
     for (unsigned c = 0; c < m.count; ++c) {
       std::uint32_t i = at[c];
