@@ -57,12 +57,12 @@ manifest delta_manifest(const delta_stream& d, const manifest& target);
 result<void> check_plan(const session_plan& p, const catalogue& c);
 
 /// How one receiver gets an object. Sender and receiver follow the same rule.
-struct way {
+struct delivery {
   enum class kind : std::uint8_t { nothing, delta, whole } by = kind::whole;
   std::size_t delta = 0;   // index into the plan's
 };
 /// Input: what the receiver holds, the version that is visible under the object's name first. Of several deltas the shortest is
 /// taken. Cost: O(deltas).
-way way_for(const session_plan& p, std::uint32_t object, const std::vector<held_version>& held);
+delivery delivery_for(const session_plan& p, std::uint32_t object, const std::vector<held_version>& held);
 
 }  // namespace ddf

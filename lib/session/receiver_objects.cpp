@@ -125,8 +125,8 @@ void receiver::choose_ways(time_point now) {
     }
     s.current_root.reset();
     s.hold = !s.resumable.empty();
-    const way w = way_for(plan_, o, s.held);
-    if (w.by != way::kind::delta) continue;   // a kept version of that very root would be another name's business: it is fetched
+    const delivery w = delivery_for(plan_, o, s.held);
+    if (w.by != delivery::kind::delta) continue;   // a kept version of that very root would be another name's business: it is fetched
     const delta_stream& d = plan_.deltas[w.delta];
     const auto delta = static_cast<std::uint32_t>(catalogue_objects_ + w.delta);
     s.patching = true;

@@ -262,9 +262,9 @@ void sender::choose_first_pass() {
     for (const member& m : members_) {
       if (whole && plan_.deltas.empty()) break;
       if (m.state != member_state::active || m.asks_only || m.deaf) continue;
-      const way w = way_for(plan_, o, m.held);
-      if (w.by == way::kind::whole) whole = true;
-      else if (w.by == way::kind::delta) taken[w.delta] = true;
+      const delivery w = delivery_for(plan_, o, m.held);
+      if (w.by == delivery::kind::whole) whole = true;
+      else if (w.by == delivery::kind::delta) taken[w.delta] = true;
     }
     if (whole) add({layout_.object(o).first_segment, layout_.object(o).last_segment});
     for (std::size_t i = 0; i < taken.size(); ++i) {

@@ -15,6 +15,8 @@ static catalogue sample() {
   catalogue c{test::file("model.safetensors", (std::uint64_t(1) << 33) + 1, 4 << 20), test::folder("f\xc3\xbcr/alle", {0, 1, 65537}), test::file("-empty", 0)};
   c[0].version = version_id{77};
   c[0].element_bytes = 2;
+  c[0].consistent = consistency::append_only;
+  c[0].base = "models/base";
   c[1].parts[0].directory = true;
   c[1].parts[0].mode = 0755;
   c[1].parts[2].mode = 04755;
@@ -65,6 +67,7 @@ static std::vector<std::byte> one_object(std::string_view name, std::uint32_t pa
   w.text(name);
   w.u64(version);
   w.u8(kind), w.u8(1), w.u8(1), w.u8(shift);
+  w.u8(0), w.u8(0);   // consistency, no base
   w.u32(parts);
   for (std::uint32_t i = 0; i < parts_written; ++i) {
     w.u16(static_cast<std::uint16_t>(part_name.size()));
