@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "codecs/delta/varint.hpp"
+#include "codecs/delta/varint64.hpp"
 
 namespace ddf::delta {
 namespace {
@@ -44,7 +44,7 @@ class writer {
     flush();
     const std::size_t before = out_.size();
     const bool last = head(static_cast<unsigned>(e), base, bytes);
-    if (!last) put_varint(out_, record.size());
+    if (!last) put_varint64(out_, record.size());
     const std::size_t framing = out_.size() - before;
     out_.insert(out_.end(), record.begin(), record.end());
     now_.last_bytes = bytes;
@@ -75,8 +75,8 @@ class writer {
     const auto length = last ? length_code::rest : bytes == usual_bytes ? length_code::usual : bytes == now_.last_bytes ? length_code::same : length_code::varint;
     const auto from = base == region::no_base ? base_code::none : base == now_.next_base ? base_code::next : base_code::moved;
     out_.push_back(static_cast<std::byte>(static_cast<unsigned>(length) | static_cast<unsigned>(from) << 2 | e << 4));
-    if (length == length_code::varint) put_varint(out_, bytes);
-    if (from == base_code::moved) put_varint(out_, zigzag(base - now_.next_base));
+    if (length == length_code::varint) put_varint64(out_, bytes);
+    if (from == base_code::moved) put_varint64(out_, zigzag(base - now_.next_base));
     now_.next_base = (from == base_code::none ? now_.next_base : base) + bytes;
     return last;
   }
@@ -196,7 +196,7 @@ result<void> apply_block(workspace& w, std::uint64_t offset, std::span<const std
     const auto length = static_cast<length_code>(flags & 3);
     std::uint64_t bytes = length == length_code::rest ? left : length == length_code::usual ? usual_bytes : now.last_bytes;
     if (length == length_code::varint) {
-      const auto given = take_varint(payload);
+      const auto given = take_varint64(payload);
       if (!given) return broken("has no sound length");
       bytes = *given;
     }
@@ -205,7 +205,7 @@ result<void> apply_block(workspace& w, std::uint64_t offset, std::span<const std
     const auto from = static_cast<base_code>(flags >> 2 & 3);
     std::uint64_t base_offset = now.next_base;
     if (from == base_code::moved) {
-      const auto distance = take_varint(payload);
+      const auto distance = take_varint64(payload);
       if (!distance) return broken("has no sound distance to its base");
       base_offset += unzigzag(*distance);
     } else if (from > base_code::none) {
@@ -227,7 +227,7 @@ result<void> apply_block(workspace& w, std::uint64_t offset, std::span<const std
     if (bytes > record_target_bytes_max) return broken("has a record that makes too much");
     std::uint64_t record_length = payload.size();
     if (length != length_code::rest) {
-      const auto given = take_varint(payload);
+      const auto given = take_varint64(payload);
       if (!given || *given > payload.size()) return broken("has a record that is cut short");
       record_length = *given;
     }

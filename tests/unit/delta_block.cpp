@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 
-#include "codecs/delta/varint.hpp"
+#include "codecs/delta/varint64.hpp"
 #include "tests/support/weights.hpp"
 
 using namespace ddf;

@@ -1,4 +1,4 @@
-// Numbers of 7 bits a byte, the low ones first, a set high bit for "more follows". One number has one form.
+// Numbers of up to 64 bits, 7 a byte, the low ones first, a set high bit for "more follows". One number has one form.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace ddf::delta {
 
-inline void put_varint(std::vector<std::byte>& out, std::uint64_t v) {
+inline void put_varint64(std::vector<std::byte>& out, std::uint64_t v) {
   for (; v >= 0x80; v >>= 7) out.push_back(static_cast<std::byte>(v | 0x80));
   out.push_back(static_cast<std::byte>(v));
 }
 
 /// Takes a number off the front of `in`; nothing when it is cut short, exceeds 64 bits or ends in a needless zero.
-inline std::optional<std::uint64_t> take_varint(std::span<const std::byte>& in) {
+inline std::optional<std::uint64_t> take_varint64(std::span<const std::byte>& in) {
   std::uint64_t v = 0;
   for (std::size_t i = 0; i < in.size() && i < 10; ++i) {
     const auto b = static_cast<std::uint8_t>(in[i]);
