@@ -12,7 +12,7 @@ namespace ddf::delta {
 namespace {
 
 constexpr std::uint64_t small_bytes = 64 << 10;          // of what is not worth looking into
-constexpr std::uint64_t one_record_bytes = 384 << 10;    // a record's prefix coder finds text that moved within it by itself
+constexpr std::uint64_t one_record_bytes = 512 << 10;    // a record's prefix coder finds text that moved within it by itself
 constexpr std::size_t probe_bytes = 1 << 10;
 constexpr std::size_t candidates_max = 8;
 constexpr std::uint64_t searched_bytes_max = 64 << 20;   // of the target, for anchors

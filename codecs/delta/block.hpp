@@ -2,7 +2,7 @@
 //
 // Each record begins with a byte of three fields, from the low bit:
 //
-//   length : 2    0 a varint follows; 1 the rest of the block; 2 256 KiB; 3 as the record before it that was no keep
+//   length : 2    0 a varint follows; 1 the rest of the block; 2 512 KiB; 3 as the record before it that was no keep
 //   base   : 2    0 where the base of the record before it ended; 1 a signed varint follows: the distance from there; 2 none
 //   element: 4    as in element.hpp; 15 a keep, which is no more than this byte and its varints and may be of any length
 //
