@@ -146,6 +146,8 @@ result<void> encode_block(workspace& w, std::uint64_t offset, std::span<const st
     const std::size_t width = width_of(r->element), phase = within % width;
     const std::size_t bytes = record_bytes(phase, width, left);
     const element e = phase > 0 ? element::bytes : r->element;
+    // Headers and other text: too little to cost time, and without the prefix coder a shifted one would be sent whole.
+    const profile as = r->element == element::bytes && r->bytes <= record_target_bytes_max ? profile::tight : p;
     const auto wanted = target.subspan(done, bytes);
     const bool has_base = r->base_offset != region::no_base;
     const std::uint64_t from = has_base ? r->base_offset + within : region::no_base;
@@ -157,7 +159,7 @@ result<void> encode_block(workspace& w, std::uint64_t offset, std::span<const st
       old = *read;
     }
     record.clear();
-    encode_record(w, e, old, wanted, p, record);
+    encode_record(w, e, old, wanted, as, record);
     if (record.size() == 1 && record[0] == static_cast<std::byte>(operation::keep)) write.keep(from, bytes);
     else write.record(e, from, bytes, record);
     done += bytes;

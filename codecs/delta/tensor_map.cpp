@@ -292,10 +292,11 @@ result<std::vector<tensor>> parse_safetensors(std::span<const std::byte> head, s
   if (head.size() < data) return bad("only a part of it was read");
   const std::string_view text(reinterpret_cast<const char*>(head.data()) + 8, static_cast<std::size_t>(*length));
   if (!text.starts_with('{')) return bad("it does not begin with '{'");
-  if (!is_utf8(text)) return bad("it is not UTF-8");
+  if (!std::all_of(text.begin(), text.end(), [](char c) { return static_cast<signed char>(c) >= 0; }) && !is_utf8(text)) return bad("it is not UTF-8");
 
   reader in(text);
   std::vector<tensor> found;
+  found.reserve(text.size() / 128);   // a typical entry has some 100 bytes
   std::string key, dtype, name;
   bool has_metadata = false;
   in.take('{');
