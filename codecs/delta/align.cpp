@@ -43,20 +43,25 @@ class sampler {
     if (!error_) error_ = e;
   }
 
-  // How many of these bytes of the target the base has from their first on.
-  std::uint64_t reach(std::uint64_t target_offset, shift by, std::uint64_t bytes) const {
-    const std::uint64_t from = target_offset + by;
-    return from < base_bytes_ ? std::min(bytes, base_bytes_ - from) : 0;
+  // Which of a target's bytes the base has: `bytes` from the `first` on.
+  struct overlap {
+    std::size_t first = 0, bytes = 0;
+  };
+  overlap reach(std::uint64_t target_offset, shift by, std::size_t bytes) const {
+    const std::uint64_t from = target_offset + by, before = static_cast<std::int64_t>(from) < 0 ? 0 - from : 0;   // an object has less than 2^50 bytes
+    if (before >= bytes || from + before >= base_bytes_) return {};
+    return {static_cast<std::size_t>(before), static_cast<std::size_t>(std::min<std::uint64_t>(bytes - before, base_bytes_ - from - before))};
   }
   bool target(std::uint64_t offset, std::span<std::byte> out) { return check(read_target_, offset, out); }
   bool base(std::uint64_t offset, std::span<std::byte> out) { return check(read_base_, offset, out); }
 
   // Which share of these bytes of the target the base has too; 0 outside of it.
   double fit(std::uint64_t target_offset, std::span<const std::byte> wanted, shift by) {
-    const auto old = std::span(base_room_).first(static_cast<std::size_t>(reach(target_offset, by, wanted.size())));
-    if (old.empty() || !base(target_offset + by, old)) return 0;
+    const overlap o = reach(target_offset, by, wanted.size());
+    const auto old = std::span(base_room_).first(o.bytes);
+    if (old.empty() || !base(target_offset + o.first + by, old)) return 0;
     std::size_t same = 0;
-    for (std::size_t i = 0; i < old.size(); ++i) same += wanted[i] == old[i];
+    for (std::size_t i = 0; i < old.size(); ++i) same += wanted[o.first + i] == old[i];
     return static_cast<double>(same) / static_cast<double>(wanted.size());
   }
 
@@ -211,10 +216,13 @@ class aligner {
     if (!s_.target(first, std::span(wanted).first(n))) return first;
     std::array<int, probe_bytes> gain{};
     const auto count = [&](std::optional<shift> by, int sign) {
-      const std::size_t reach = by ? static_cast<std::size_t>(s_.reach(first, *by, n)) : 0;
-      if (reach > 0 && !s_.base(first + *by, std::span(old).first(reach))) return;
-      for (std::size_t i = 0; i < reach; ++i) gain[i] += wanted[i] == old[i] ? 4 * sign : 0;
-      for (std::size_t i = reach; !by && i < n; ++i) gain[i] += sign;   // as much as fits_from of it
+      if (!by) {
+        for (std::size_t i = 0; i < n; ++i) gain[i] += sign;   // as much as fits_from of it
+        return;
+      }
+      const auto o = s_.reach(first, *by, n);
+      if (o.bytes == 0 || !s_.base(first + o.first + *by, std::span(old).first(o.bytes))) return;
+      for (std::size_t i = 0; i < o.bytes; ++i) gain[o.first + i] += wanted[o.first + i] == old[i] ? 4 * sign : 0;
     };
     count(left, 1);
     count(right, -1);
