@@ -4,19 +4,15 @@
 #include <array>
 #include <bit>
 
-namespace ddf::delta {
+#include "codecs/delta/bits.hpp"
 
-static std::uint64_t load(const std::byte* b) {
-  std::uint64_t v = 0;
-  for (unsigned i = 0; i < 8; ++i) v |= static_cast<std::uint64_t>(b[i]) << (8 * i);
-  return v;
-}
+namespace ddf::delta {
 
 static bool tells_apart(std::uint64_t key) { return static_cast<std::uint32_t>(key) != key >> 32; }
 
 std::optional<std::uint64_t> key_at(std::span<const std::byte> bytes, std::size_t at) {
   if (bytes.size() < 8 || at > bytes.size() - 8) return std::nullopt;
-  const std::uint64_t key = load(bytes.data() + at);
+  const std::uint64_t key = load<std::uint64_t>(bytes.data() + at);
   return tells_apart(key) ? std::optional(key) : std::nullopt;
 }
 
@@ -60,7 +56,7 @@ std::vector<shift> anchors::vote(std::uint64_t target_offset, std::span<const st
   constexpr std::size_t votes_max = 4096, shifts_max = 3;
   std::vector<shift> votes;
   for (std::size_t i = 0; i + 8 <= window.size() && votes.size() < votes_max; ++i) {
-    const std::uint64_t key = load(window.data() + i);
+    const std::uint64_t key = load<std::uint64_t>(window.data() + i);
     const std::size_t s = slot(key);
     if ((filter_[s / 64] >> s % 64 & 1) == 0) continue;
     const auto at = std::lower_bound(anchors_.begin(), anchors_.end(), key, [](const anchor& x, std::uint64_t k) { return x.key < k; });

@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "codecs/delta/bits.hpp"
 #include "lib/model/object_name.hpp"
 
 namespace ddf::delta {
@@ -230,15 +231,9 @@ result<void> parse_tensor(reader& in, tensor& t, std::string& key, std::string& 
   return {};
 }
 
-std::uint64_t little_endian(std::span<const std::byte> b) {
-  std::uint64_t v = 0;
-  for (std::size_t i = 8; i-- > 0;) v = v << 8 | static_cast<std::uint64_t>(b[i]);
-  return v;
-}
-
 result<std::uint64_t> header_length(std::span<const std::byte> head, std::uint64_t file_bytes) {
   if (file_bytes < 8 || head.size() < 8) return bad("the file is too short for one");
-  const std::uint64_t length = little_endian(head);
+  const auto length = load<std::uint64_t>(head.data());
   if (length > header_bytes_max) return bad("it is said to have " + std::to_string(length) + " bytes; at most 100,000,000 are allowed");
   if (length > file_bytes - 8) return bad("it is said to have " + std::to_string(length) + " bytes, more than the file");
   return length;
