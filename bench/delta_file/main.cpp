@@ -1,7 +1,8 @@
 // ddf-delta: what the delta codecs make of two files or folders, one thread, without the transfer; for bench/delta_side_by_side.
 //
-//   ddf-delta make OLD NEW DELTA [--fast] [--block BYTES]     prints one line of JSON: sizes, seconds, the operations
-//   ddf-delta apply OLD DELTA OUT                             OUT gets all bytes, of a folder its files one after the other
+//   ddf-delta make OLD NEW DELTA [--fast] [--block BYTES] [--changed]
+//                                             prints one line of JSON: sizes, seconds, the operations; elements that differ
+//   ddf-delta apply OLD DELTA OUT             OUT gets all bytes, of a folder its files one after the other
 //
 // DELTA: u64 number of blocks (little-endian); of each block its bytes and those of its payload as varints, then the payload.
 // No digests: whether OUT is NEW is for who calls it to see.
@@ -150,7 +151,7 @@ std::uint64_t changed_elements(const std::vector<delta::region>& regions, const 
   return changed;
 }
 
-int make(const std::string& old_path, const std::string& new_path, const std::string& delta_path, delta::profile p, std::uint32_t block_bytes) {
+int make(const std::string& old_path, const std::string& new_path, const std::string& delta_path, delta::profile p, std::uint32_t block_bytes, bool count) {
   const object old(old_path), wanted(new_path);
   if (block_bytes == 0) block_bytes = block_bytes_for(wanted.size());
   const double began = now();
@@ -192,7 +193,7 @@ int make(const std::string& old_path, const std::string& new_path, const std::st
   }
   std::printf("{\"bytes\": %llu, \"delta_bytes\": %zu, \"changed\": %llu, \"tensors\": %zu, \"regions\": %zu, \"regions_without_base\": %llu, \"blocks\": %llu, \"blocks_kept\": %llu, "
               "\"framing_bytes\": %llu, \"no_base_bytes\": %llu, \"map_seconds\": %.6f, \"align_seconds\": %.6f, \"encode_seconds\": %.6f, \"operations\": {%s}}\n",
-              static_cast<unsigned long long>(wanted.size()), out.size(), static_cast<unsigned long long>(changed_elements(regions, old, wanted)), target.size(), regions.size(),
+              static_cast<unsigned long long>(wanted.size()), out.size(), static_cast<unsigned long long>(count ? changed_elements(regions, old, wanted) : 0), target.size(), regions.size(),
               static_cast<unsigned long long>(regions_without_base), static_cast<unsigned long long>(blocks), static_cast<unsigned long long>(unchanged),
               static_cast<unsigned long long>(how.framing_bytes), static_cast<unsigned long long>(how.no_base_bytes), mapped - began, aligned - mapped, encoded - aligned, operations.c_str());
   return 0;
@@ -233,14 +234,16 @@ int main(int argc, char** argv) {
   std::vector<std::string> words;
   delta::profile p = delta::profile::tight;
   std::uint32_t block_bytes = 0;
+  bool count = false;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--fast") p = delta::profile::fast;
+    else if (word == "--changed") count = true;
     else if (word == "--block" && i + 1 < argc) block_bytes = static_cast<std::uint32_t>(std::stoul(argv[++i]));
     else words.push_back(word);
   }
-  if (words.size() == 4 && words[0] == "make" && block_bytes <= limits::block_bytes_max) return make(words[1], words[2], words[3], p, block_bytes);
+  if (words.size() == 4 && words[0] == "make" && block_bytes <= limits::block_bytes_max) return make(words[1], words[2], words[3], p, block_bytes, count);
   if (words.size() == 4 && words[0] == "apply") return apply(words[1], words[2], words[3]);
-  std::fprintf(stderr, "usage: ddf-delta make OLD NEW DELTA [--fast] [--block BYTES]\n       ddf-delta apply OLD DELTA OUT\n");
+  std::fprintf(stderr, "usage: ddf-delta make OLD NEW DELTA [--fast] [--block BYTES] [--changed]\n       ddf-delta apply OLD DELTA OUT\n");
   return 2;
 }
