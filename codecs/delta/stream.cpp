@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "codecs/delta/varint.hpp"
+#include "codecs/delta/varint64.hpp"
 #include "lib/wire/cursor.hpp"
 
 namespace ddf::delta {
@@ -11,7 +11,7 @@ static constexpr std::string_view magic = "ddfdelt1";
 
 static std::uint64_t get_varint(reader& r) {
   auto rest = r.rest();
-  const auto v = take_varint(rest);
+  const auto v = take_varint64(rest);
   if (!v) return r.fail(), 0;
   r.bytes(r.left() - rest.size());
   return *v;
@@ -33,13 +33,13 @@ std::vector<std::byte> write_stream_head(stream_head& h, std::vector<stream_row>
   for (std::size_t at = 0; at < rows.size();) {
     std::size_t n = 1;
     while (at + n < rows.size() && continues(rows[at + n - 1], rows[at + n])) ++n;
-    put_varint(index, std::uint64_t{n} << 2 | static_cast<std::uint64_t>(rows[at].by));
+    put_varint64(index, std::uint64_t{n} << 2 | static_cast<std::uint64_t>(rows[at].by));
     if (rows[at].by == stream_row::kind::keep) {
-      put_varint(index, zigzag(rows[at].base_row - expected));
+      put_varint64(index, zigzag(rows[at].base_row - expected));
       expected = rows[at].base_row + n;
     }
     for (std::size_t k = at; k < at + n; ++k) {
-      if (rows[k].by == stream_row::kind::patch) put_varint(index, rows[k].bytes);
+      if (rows[k].by == stream_row::kind::patch) put_varint64(index, rows[k].bytes);
       if (rows[k].by != stream_row::kind::keep) i.bytes(rows[k].result.bytes);
     }
     at += n;
