@@ -4,7 +4,6 @@
 
 #include "codecs/block_digest.hpp"
 #include "lib/model/object_name.hpp"
-#include "lib/store/delta_apply.hpp"
 
 namespace ddf {
 
@@ -81,7 +80,11 @@ void reception::perform(time_point t, receiver_action& a) {
     // Whoever waits for this version has it: tell them as if it had just come.
     asio::post(shell_.commits, [self = shared_from_this(), m = described, path = s.path] { self->shell_.deliver(self->present(m, path)); });
   } else if (auto* y = std::get_if<apply_delta>(&a)) {
-    apply(y->delta, y->object);
+    flush();
+    if (const auto& applier = slots_[y->delta].applier) applier->complete();
+  } else if (auto* h = std::get_if<delta_arrived>(&a)) {
+    flush();
+    if (const auto& applier = slots_[h->delta].applier) applier->arrived(h->offset, h->bytes);
   } else if (std::holds_alternative<rejoin_group>(a)) {
     shell_.rejoin();
   } else if (auto* n = std::get_if<note>(&a)) {
@@ -100,6 +103,7 @@ void reception::open(time_point t, std::uint32_t object) {
     auto file = scratch_file::make(shell_.tree == nullptr ? std::string() : shell_.tree->directory());
     if (!file) return engine_.handle_opened(t, object, tl::unexpected(file.error()));
     slots_[object].sink = std::make_shared<scratch_sink>(std::move(*file));
+    begin_apply(object);
   } else if (shell_.tree == nullptr) {
     opened.held = shell_.memory.held(m.name);
     if (!opened.held.empty()) opened.current = opened.held.front().root;
@@ -123,31 +127,32 @@ void reception::open(time_point t, std::uint32_t object) {
   engine_.handle_opened(t, object, std::move(opened));
 }
 
-// A delta from what is here, beside the loop. When the session ends meanwhile, the sink is let go of after the worker has stopped.
-void reception::apply(std::uint32_t delta, std::uint32_t object) {
-  flush();
+// Beside the loop, while the delta still arrives.
+void reception::begin_apply(std::uint32_t delta) {
   const auto stream = std::dynamic_pointer_cast<scratch_sink>(slots_[delta].sink);
-  const auto sink = slots_[object].sink;
-  if (!stream || !sink) return engine_.handle_patched(now(), delta, fail(errc::io, "there is no room for what the delta makes"));
   const delta_stream& d = engine_.plan().deltas[delta - (engine_.objects().size() - engine_.plan().deltas.size())];
-  asio::post(shell_.appliers, [self = shared_from_this(), job = applying_, stream, sink, delta, bytes = d.bytes, base_root = d.base_root, root = *engine_.plan().root_of(object),
-                               m = engine_.objects()[object]] {
-    const std::lock_guard lock(job->mutex);
-    if (job->abandon) return;
-    const time_point from = now();
-    const auto open = [&](const std::string& name) { return self->shell_.tree != nullptr ? self->shell_.tree->open_base(name, base_root) : self->shell_.memory.base(name, base_root); };
+  delta_applier::task t;
+  t.stream = stream->file();
+  t.stream_bytes = d.bytes;
+  t.target = engine_.objects()[d.object];
+  t.target_root = *engine_.plan().root_of(d.object);
+  t.sink = slots_[d.object].sink;
+  t.open_base = [&shell = shell_, m = t.target, root = d.base_root] {
+    const auto open = [&](const std::string& name) { return shell.tree != nullptr ? shell.tree->open_base(name, root) : shell.memory.base(name, root); };
     auto base = open(m.name);
-    if (!base && !m.base.empty()) base = open(m.base);
-    auto made = base ? apply_stream(*stream->file(), bytes, m, root, *base, *sink, 0, job->abandon) : tl::unexpected(base.error());
-    const double took = seconds(now() - from);
-    asio::post(self->shell_.io, [self, delta, took, made = std::move(made)]() mutable {
-      if (self->ended_) return;
-      self->apply_seconds_ += took;
+    return base || m.base.empty() ? base : open(m.base);
+  };
+  slots_[delta].applier = std::make_unique<delta_applier>(std::move(t), [self = weak_from_this(), io = &shell_.io, delta](result<patch> made, double took) {
+    asio::post(*io, [self, delta, took, made = std::move(made)]() mutable {
+      const auto r = self.lock();
+      if (!r || r->ended_) return;
+      r->apply_seconds_ += took;
       const time_point t = now();
-      self->engine_.handle_patched(t, delta, std::move(made));
-      self->slots_[delta].sink.reset();
-      self->drain(t);
-      self->arm();
+      r->slots_[delta].applier.reset();
+      r->engine_.handle_patched(t, delta, std::move(made));
+      r->slots_[delta].sink.reset();
+      r->drain(t);
+      r->arm();
     });
   });
 }
@@ -268,8 +273,7 @@ void reception::end(const error& outcome) {
   ended_ = true;
   outcome_ = outcome;
   timer_.cancel();
-  applying_->abandon = true;
-  const std::lock_guard applied(applying_->mutex);   // at most a block of each thread
+  for (slot& s : slots_) s.applier.reset();   // before the sinks they write to
   for (std::uint32_t o = 0; o < slots_.size(); ++o) {
     slot& s = slots_[o];
     if (!s.sink) continue;

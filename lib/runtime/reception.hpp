@@ -2,15 +2,14 @@
 #pragma once
 #include <asio.hpp>
 
-#include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 #include <ddf/subscriber.hpp>
 #include "lib/runtime/received_object.hpp"
 #include "lib/runtime/timer.hpp"
 #include "lib/session/receiver.hpp"
+#include "lib/store/delta_apply.hpp"
 #include "lib/store/sink.hpp"
 #include "transports/udp/udp_socket.hpp"
 
@@ -21,7 +20,6 @@ struct subscriber_shell {
   asio::io_context& io;
   subscriber_options options;
   asio::thread_pool& commits;   // fsync and rename happen there, one at a time
-  asio::thread_pool& appliers;  // deltas are applied there, one at a time, each by several threads
   memory_versions& memory;      // what is held when there is no tree
   output_tree* tree = nullptr;  // null: objects stay in memory
   std::function<bool(const manifest&)> wanted;
@@ -57,6 +55,7 @@ class reception : public std::enable_shared_from_this<reception> {
  private:
   struct slot {
     std::shared_ptr<object_sink> sink;
+    std::unique_ptr<delta_applier> applier;   // of a delta
     std::string path;
     bool failed = false;
   };
@@ -66,7 +65,7 @@ class reception : public std::enable_shared_from_this<reception> {
   void place(const place_segments& p);
   void digest_rest(time_point t, digest_block& d);
   void commit(std::uint32_t object);
-  void apply(std::uint32_t delta, std::uint32_t object);
+  void begin_apply(std::uint32_t delta);
   std::shared_ptr<const object> present(const manifest& m, const std::string& path) const;
   void checkpoint(time_point t);
   void end(const error& outcome);
@@ -86,11 +85,6 @@ class reception : public std::enable_shared_from_this<reception> {
   std::uint32_t gathered_object_ = 0, gathered_part_ = 0;
   std::uint64_t gathered_offset_ = 0, gathered_end_ = 0;
 
-  struct apply_job {   // deltas under way; its mutex is held while one is applied
-    std::mutex mutex;
-    std::atomic<bool> abandon = false;
-  };
-  const std::shared_ptr<apply_job> applying_ = std::make_shared<apply_job>();
   std::vector<std::byte> block_buffer_;
   double apply_seconds_ = 0, verify_seconds_ = 0, commit_seconds_ = 0;
   time_point checkpoint_due_{}, created_{};

@@ -32,8 +32,8 @@ static std::string seconds_text(std::chrono::nanoseconds d) {
 class subscriber_impl final : public subscriber {
  public:
   subscriber_impl(const subscriber_options& options, network_plan plan)
-      : work_(asio::make_work_guard(io_)), commits_(1), appliers_(1), memory_(options.keep), plan_(std::move(plan)), id_{random_number()}, rng_(random_number()),
-        shell_{io_, options, commits_, appliers_, memory_, nullptr, [this](const manifest& m) { return wanted(m); },
+      : work_(asio::make_work_guard(io_)), commits_(1), memory_(options.keep), plan_(std::move(plan)), id_{random_number()}, rng_(random_number()),
+        shell_{io_, options, commits_, memory_, nullptr, [this](const manifest& m) { return wanted(m); },
                [this](const std::shared_ptr<const object>& o) { deliver(o); }, [this](const send_message& m) { send(m); }, [this] { rejoin(); }},
         query_timer_(io_, [this] { ask_for_senders(); }), check_timer_(io_, [this] { check(); }) {}
 
@@ -44,7 +44,6 @@ class subscriber_impl final : public subscriber {
       asio::post(io_, [this] { io_.stop(); });
       thread_.join();
     }
-    appliers_.join();
     commits_.join();
   }
 
@@ -448,7 +447,7 @@ class subscriber_impl final : public subscriber {
 
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
-  asio::thread_pool commits_, appliers_;
+  asio::thread_pool commits_;
   memory_versions memory_;
   network_plan plan_;
   receiver_id id_;

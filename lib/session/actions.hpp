@@ -90,6 +90,11 @@ struct commit_object {   // complete and verified: make it visible, answer with 
   std::uint32_t object = 0;
 };
 
+struct delta_arrived {   // these bytes of a delta are here, not proven yet: what is made of them will be
+  std::uint32_t delta = 0;
+  std::uint64_t offset = 0, bytes = 0;
+};
+
 struct apply_delta {   // the delta is complete and verified: make what it makes of its object, answer with handle_patched()
   std::uint32_t delta = 0, object = 0;
 };
@@ -105,6 +110,6 @@ struct receiver_finished {
 };
 
 using receiver_action = std::variant<send_message, open_object, place_segments, digest_block, commit_object, discard_object,
-                                     rejoin_group, note, receiver_finished, apply_delta>;
+                                     rejoin_group, note, receiver_finished, apply_delta, delta_arrived>;
 
 }  // namespace ddf

@@ -275,6 +275,7 @@ void receiver::handle_block_digest(time_point now, std::uint64_t block, result<d
 void receiver::block_digested(time_point now, std::uint64_t block, const digest& d) {
   computed_[block] = d;
   blocks_[block] = block_state::digested;
+  if (const block_extent e = layout_.block(block); is_delta(e.object) && !states_[e.object].table_known) out_.push_back(delta_arrived{e.object, e.offset, e.bytes});
   check_block(now, block);
 }
 
