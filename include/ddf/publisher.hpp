@@ -36,6 +36,7 @@ struct publish_options {
   bool serve = false;                      // stay until cancelled
   std::string base = "auto";               // what holders of it get a delta from: "auto", earlier versions; "none"; "NAME@VERSION", also of another object
   consistency consistent = consistency::versioned;
+  bool commit_together = false;            // receivers switch at once, when all (or `quorum`) have everything; otherwise none does
   bool fast = false;                       // deltas that are quick to encode and apply rather than small
   bool has_changed = false;                // `changed` is given: only there may the object differ from the version published last
   std::vector<byte_range> changed;

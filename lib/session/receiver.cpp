@@ -45,6 +45,7 @@ void receiver::handle_datagram(time_point now, path from, bool to_group, std::sp
   if (const auto* r = std::get_if<repair_notice>(&*m)) return on(now, *r);
   if (const auto* f = std::get_if<farewell>(&*m)) return on(now, *f);
   if (const auto* c = std::get_if<close_session>(&*m)) return on(now, *c);
+  if (const auto* g = std::get_if<commit_group>(&*m)) return on(now, *g);
   drop("unexpected");
 }
 
@@ -65,6 +66,7 @@ void receiver::on(time_point now, path, bool to_group, const announce& a, std::s
   sender_state_ = a.state;
   sender_multicasts_ = !a.no_multicast;
   sender_plans_ = a.plans;
+  group_commit_ = a.group_commit;
   group_size_ = std::max<std::uint32_t>(a.group_size, 1);
   grtt_ = std::clamp<duration>(std::chrono::microseconds(a.grtt_us), 50us, 1s);
   if (a.no_multicast && !deaf_) become_deaf(now, "the sender does not multicast");
@@ -346,6 +348,21 @@ void receiver::send_status(time_point now, bool at_once) {
   status_due_ = now + keepalive * 3 / 4 + std::chrono::duration_cast<duration>(keepalive / 4 * rng_.uniform());
 }
 
+// As long as the sender is heard: it decides, and only for all.
+void receiver::send_prepared(time_point now) {
+  done d;
+  d.session = session_;
+  d.token = token_;
+  d.state = done_state::prepared;
+  d.bytes = counters_.bytes_verified;
+  d.repaired_bytes = counters_.repaired_bytes;
+  d.nacks = counters_.nacks;
+  if (token_.value != 0) send(d);
+  else join_due_ = std::min(join_due_, now);
+  done_interval_ = std::clamp<duration>(done_interval_ * 2, std::max<duration>(2 * grtt_, 5ms), 200ms);
+  prepared_due_ = now + done_interval_;
+}
+
 void receiver::send_done(time_point now) {
   done d;
   d.session = session_;
@@ -383,6 +400,7 @@ void receiver::handle_timeout(time_point now) {
   ask_for_chunks(now, catalogue_);
   ask_for_chunks(now, planned_);
   if (now >= nack_due_) send_nacks(now);
+  if (now >= prepared_due_) send_prepared(now);
   if (now >= done_due_) {
     // As long as the sender is heard it is worth telling it: it would report a receiver as lost that has everything.
     const bool hopeless = done_tries_ >= (now - heard_at_ < 1s ? 32u : 8u);
@@ -440,7 +458,7 @@ void receiver::handle_timeout(time_point now) {
 
 time_point receiver::next_timeout() const {
   if (finished_) return never;
-  time_point t = std::min({join_due_, catalogue_.due, planned_.due, nack_due_, settle_due_, done_due_, silence_check_});
+  time_point t = std::min({join_due_, catalogue_.due, planned_.due, nack_due_, settle_due_, done_due_, prepared_due_, silence_check_});
   if (!requests_.empty()) t = std::min(t, std::max(requests_.front().expires, answered_at_ + rto()));
   if (token_.value != 0 && !leaving_) t = std::min(t, status_due_);
   if (in_rate_loop_ && sequence_ > status_sequence_ && data_at_ != never && !all_done_ && !leaving_) t = std::min(t, data_at_ + tail_interval_);

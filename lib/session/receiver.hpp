@@ -104,6 +104,7 @@ class receiver {
   struct object_state {
     bool wanted = false, opened = false, hold = false, failed = false, table_known = false, committing = false, done = false;
     bool current = false;                       // was there already
+    bool prepared = false;                      // complete and proven, waits for COMMIT
     bool patching = false, patched = false;     // a delta will make it; … has made it, or part of it
     std::vector<held_version> held;
     std::uint64_t verified = 0;                 // blocks
@@ -123,6 +124,7 @@ class receiver {
   void on(time_point now, const repair_notice& m);
   void on(time_point now, const farewell& m);
   void on(time_point now, const close_session& m);
+  void on(time_point now, const commit_group& m);
   void on_segments(time_point now, bool to_group, const data_run& run);
   void drop(const char* reason, std::uint64_t packets = 1) { counters_.dropped[reason] += packets; }
   bool is_sender(const endpoint& e) const;
@@ -173,6 +175,7 @@ class receiver {
   void send_join(time_point now);
   void send_status(time_point now, bool at_once = false);
   void send_done(time_point now);
+  void send_prepared(time_point now);
   void send(const message& m, std::size_t pad_to = 0);
   duration rto() const;
   std::uint64_t ask_limit() const;
@@ -190,7 +193,7 @@ class receiver {
   session_plan plan_;
   bool have_catalogue_ = false, have_layout_ = false, all_opened_ = false, wanted_nothing_ = false, withdrawn_ = false;
   description catalogue_, planned_;
-  bool sender_plans_ = false;
+  bool sender_plans_ = false, group_commit_ = false, commit_heard_ = false;
   std::uint32_t segment_bytes_ = 0;
   session_state sender_state_ = session_state::gathering;
   bool sender_multicasts_ = true;
@@ -217,7 +220,7 @@ class receiver {
   std::vector<std::uint32_t> remaining_;    // segments missing, per block
   std::vector<block_state> blocks_;
   std::vector<digest> computed_;
-  std::uint64_t wanted_objects_ = 0, ended_objects_ = 0;
+  std::uint64_t wanted_objects_ = 0, ended_objects_ = 0, prepared_objects_ = 0;
   block_digester digester_;                 // of what arrives in order
 
   // The group's sequence and what is missing of it.
@@ -252,7 +255,7 @@ class receiver {
   time_point unicast_first_ = never;
   std::uint32_t rejoins_ = 0;
   time_point asked_sender_at_{};
-  time_point done_due_ = never;
+  time_point done_due_ = never, prepared_due_ = never;
   duration done_interval_{};
   std::uint32_t done_tries_ = 0;
   bool leaving_ = false, all_done_ = false, finished_ = false;

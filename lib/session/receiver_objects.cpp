@@ -348,8 +348,25 @@ void receiver::check_object(time_point now, std::uint32_t object) {
     out_.push_back(apply_delta{object, plan_.deltas[object - catalogue_objects_].object});
     return;
   }
-  out_.push_back(commit_object{object});
   times_.whole = now;
+  if (!group_commit_ || commit_heard_) {
+    out_.push_back(commit_object{object});
+    return;
+  }
+  s.prepared = true;
+  ++prepared_objects_;
+  if (prepared_objects_ + ended_objects_ == wanted_objects_) send_prepared(now);
+}
+
+void receiver::on(time_point now, const commit_group&) {
+  if (commit_heard_ || !group_commit_) return;
+  if (prepared_objects_ + ended_objects_ < wanted_objects_) return;   // not for us: the rest will be here, and we will ask
+  commit_heard_ = true;
+  prepared_due_ = never;
+  done_interval_ = duration(0);
+  for (std::uint32_t o = 0; o < catalogue_objects_; ++o)
+    if (states_[o].prepared && !states_[o].failed && !states_[o].done) out_.push_back(commit_object{o});
+  check_all_done(now);
 }
 
 void receiver::handle_committed(time_point now, std::uint32_t object, result<void> r) {
@@ -370,6 +387,15 @@ void receiver::fail_object(time_point now, std::uint32_t object, error e) {
   if (is_delta(object)) return handle_patched(now, object, tl::unexpected(std::move(e)));   // the whole will do
   s.failed = true;
   s.problem = std::move(e);
+  if (group_commit_ && !commit_heard_) {   // together or not at all
+    prepared_due_ = never;
+    for (std::uint32_t o = 0; o < catalogue_objects_; ++o)
+      if (object_state& other = states_[o]; other.wanted && !other.failed && !other.done) {
+        if (other.prepared) --prepared_objects_;
+        other.prepared = false;
+        fail_object(now, o, {errc::incomplete, 0, "it was to be switched together with '" + printable(objects_[object].name) + "', which failed"});
+      }
+  }
   s.ended = now;
   release(object);
   out_.push_back(note{log_level::error, "'" + printable(objects_[object].name) + "': " + describe(s.problem)});

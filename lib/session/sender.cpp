@@ -166,6 +166,23 @@ void sender::on(time_point now, path from, const done& d) {
   member* m = by_token(from, d.token);
   if (m == nullptr) return;
   m->last_heard = now;
+  if (d.state == done_state::prepared) {
+    if (m->state == member_state::lost) {
+      m->state = member_state::active;
+      m->reason.clear();
+      --terminal_;
+    }
+    if (m->state != member_state::active || !options_.group_commit) return drop("unexpected");
+    m->prepared = true;
+    m->last_gain = now;
+    if (m->in_loop) {   // it takes nothing more, and must not hold up who does
+      m->in_loop = false;
+      --in_loop_;
+      least_confirmed_.reset();
+    }
+    if (committed_) send({false, 0, m->where}, commit_group{options_.session});
+    return settle(now);
+  }
   send({false, 0, m->where}, farewell{options_.session, m->id});
   if (m->state == member_state::lost) {
     m->state = member_state::active;
@@ -177,6 +194,7 @@ void sender::on(time_point now, path from, const done& d) {
   switch (d.state) {
     case done_state::complete: end_member(*m, member_state::complete, {}); break;
     case done_state::failed: end_member(*m, member_state::failed, d.reason.empty() ? "failed without a reason" : printable(d.reason)); break;
+    case done_state::prepared: break;   // above
     case done_state::leaving: end_member(*m, member_state::failed, d.reason.empty() ? "left" : printable(d.reason)); break;
   }
   settle(now);
@@ -309,7 +327,15 @@ bool sender::table_ready(std::uint32_t object) const {
 
 void sender::settle(time_point now) {
   if (finished_ || closing_) return;
-  if (options_.deadline > 0ns && now - times_.opened >= options_.deadline) {
+  const bool late = options_.deadline > 0ns && now - times_.opened >= options_.deadline;
+  if (late && options_.group_commit && !committed_ && state_ != session_state::gathering) {
+    for (member& m : members_)
+      if (m.state == member_state::active && !m.prepared) end_member(m, member_state::incomplete, "not prepared by the deadline");
+  }
+  if (options_.group_commit && !committed_) decide_commit(now);
+  if (finished_ || closing_) return;
+  const bool switching = committed_ && late && now - times_.opened < options_.deadline + 5s;   // who was told to commit says so in a moment
+  if (late && !(switching && terminal_ < members_.size())) {
     deadline_passed_ = true;
     if (terminal_ < members_.size() || (state_ == session_state::gathering && !options_.serve)) {
       for (member& m : members_)
@@ -397,6 +423,7 @@ announce sender::make_announce(time_point now) const {
   a.state = state_;
   a.no_multicast = !use_group();
   a.plans = options_.plans;
+  a.group_commit = options_.group_commit;
   a.segment_bytes = static_cast<std::uint16_t>(state_ == session_state::gathering ? 0 : layout_.segment_bytes());
   a.counter = announce_counter_;
   a.clock_us = std::max<std::uint32_t>(microseconds(now), 1);

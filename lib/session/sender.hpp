@@ -36,6 +36,7 @@ struct sender_options {
   std::vector<sender_rail> rails;            // at least one, at most 32
   std::vector<bool> tables_known;            // per object: the digest table exists before its data is read
   bool plans = false;                        // the shell answers plan_session
+  bool group_commit = false;                 // receivers switch together, when all, or `quorum` of them, are prepared
   multicast_use multicast = multicast_use::attempt;
   std::uint32_t batch_segments = 44;         // packets handed to the shell at once
   std::uint64_t rate_bytes_per_s = 0;        // 0: as fast as the group confirms
@@ -133,6 +134,7 @@ class sender {
     member_state state = member_state::active;
     std::string reason;
     bool ready = false, asks_only = false, deaf = false;
+    bool prepared = false;                                  // has everything, and waits for COMMIT
     bool proven = false;                                    // used its token: it receives at the address it claims
     bool may_return = false;                                // it was interrupted: whoever did that may start it again
     refusal refused = refusal::none;
@@ -191,6 +193,8 @@ class sender {
   void settle(time_point now);                           // state changes that follow from counters
   void finish(time_point now, error outcome);
   error outcome() const;
+  void decide_commit(time_point now);
+  bool superseded(const member& m) const;
 
   announce make_announce(time_point now) const;
   void announce_to_group(time_point now);
@@ -223,7 +227,7 @@ class sender {
   std::vector<manifest> objects_;     // the catalogue's, then the deltas
   description catalogue_, planned_;
   session_plan plan_;
-  bool planning_ = false;
+  bool planning_ = false, committed_ = false;
   range_set first_pass_;              // segments that are sent to the group once, unasked
   session_state state_ = session_state::gathering;
   bool finished_ = false, closing_ = false, waited_ = false, deadline_passed_ = false;

@@ -70,7 +70,7 @@ void sender::check_members(time_point now) {
     for (member& m : members_) {
       // Alive, but nothing comes of it. One that has everything may be busy with its disk for long.
       const duration limit = m.segments >= segments_ ? 10 * options_.no_progress : options_.no_progress;
-      if (m.state == member_state::active && now - std::max(m.last_gain, times_.flushed) > limit)
+      if (m.state == member_state::active && !m.prepared && now - std::max(m.last_gain, times_.flushed) > limit)
         end_member(m, member_state::incomplete, "alive, but made no progress for " + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(limit).count()) + " s: check its disk, and what drops unicast UDP to it");
     }
   if (in_loop_ < 2 || !window_shut_ || blocked_since_ == never) {   // shut may be a few packets short of full: see next_bulk
@@ -103,6 +103,39 @@ std::vector<digest> sender::held_roots(std::uint32_t object) const {
   std::ranges::sort(out);
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
+}
+
+// All switch, or none does: when everyone who is here is prepared, or a quorum is and no deadline says how long to wait for more.
+void sender::decide_commit(time_point now) {
+  if (state_ == session_state::gathering || members_.empty()) return;
+  std::uint32_t prepared = 0, waiting = 0, counted = 0;
+  for (const member& m : members_) {
+    const bool has_it = m.state == member_state::complete || (m.state == member_state::active && m.prepared);
+    prepared += has_it;
+    waiting += m.state == member_state::active && !m.prepared;
+    counted += has_it || m.state == member_state::active || !superseded(m);
+  }
+  const std::uint32_t needed = options_.quorum != 0 ? options_.quorum : std::max(options_.expect, counted);
+  const bool soon = options_.quorum != 0 && options_.deadline == duration(0) && prepared >= needed;
+  if (waiting != 0 && !soon) return;
+  if (prepared < needed) {
+    if (prepared == 0) return;   // all ended: the usual end tells why
+    std::string text = "the group did not switch: " + std::to_string(prepared) + " of " + std::to_string(needed) + " receivers are prepared";
+    for (const member& m : members_)
+      if (m.state != member_state::active && m.state != member_state::complete && !superseded(m)) text += "; " + m.host + " (" + to_string(m.where.peer) + "): " + m.reason;
+    return finish(now, {errc::incomplete, 0, std::move(text)});
+  }
+  committed_ = true;
+  for (int i = 0; i < 3 && use_group(); ++i) send(group(), commit_group{options_.session});
+  for (const member& m : members_)
+    if (m.state == member_state::active && m.prepared) send({false, 0, m.where}, commit_group{options_.session});
+}
+
+// A process that was lost and then restarted on its host is counted once, by its later self.
+bool sender::superseded(const member& m) const {
+  return m.state == member_state::lost && std::ranges::any_of(members_, [&](const member& o) {
+    return &o != &m && o.host == m.host && o.where.peer.address == m.where.peer.address && o.joined > m.last_heard;
+  });
 }
 
 sender::demand sender::demand_for(std::uint32_t object, const std::function<bool(const digest& root)>& usable) const {
@@ -147,11 +180,7 @@ error sender::outcome() const {
   std::uint32_t complete = 0, counted = 0;
   std::string first;
   for (const member& m : members_) {
-    // A process that was lost and then restarted on its host is counted once, by its later self.
-    const bool superseded = m.state == member_state::lost && std::ranges::any_of(members_, [&](const member& o) {
-      return &o != &m && o.host == m.host && o.where.peer.address == m.where.peer.address && o.joined > m.last_heard;
-    });
-    if (superseded) continue;
+    if (superseded(m)) continue;
     ++counted;
     if (m.state == member_state::complete) ++complete;
     else if (first.empty()) first = m.host + " (" + to_string(m.where.peer) + "): " + (m.reason.empty() ? "not complete" : m.reason);

@@ -57,7 +57,7 @@ void sender::update_rate_loop(time_point now) {
   const std::uint64_t packet = (layout_.segments() != 0 ? layout_.segment_bytes() : options_.rails[0].datagram_bytes) + data_header::wire_size;
   cap = std::min<std::uint64_t>(cap, std::max<std::uint64_t>(options_.window_bytes_max / packet, 32));
   for (member& m : members_) {
-    const bool wanted = m.state == member_state::active && m.ready && !m.asks_only && !m.deaf && !m.left_loop;
+    const bool wanted = m.state == member_state::active && m.ready && !m.prepared && !m.asks_only && !m.deaf && !m.left_loop;
     if (wanted && !m.in_loop && in_loop_ < options_.rate_loop_max) {
       m.in_loop = true;
       ++in_loop_;

@@ -78,7 +78,7 @@ static std::uint8_t write_body(writer& w, const announce& m) {
   write_digest(w, m.plan_digest);
   w.bytes(m.catalogue);
   w.bytes(m.plan);
-  return static_cast<std::uint8_t>((m.unicast ? 1 : 0) | (m.no_multicast ? 2 : 0) | (m.plans ? 4 : 0) | (m.plan.empty() ? 0 : 8));
+  return static_cast<std::uint8_t>((m.unicast ? 1 : 0) | (m.no_multicast ? 2 : 0) | (m.plans ? 4 : 0) | (m.plan.empty() ? 0 : 8) | (m.group_commit ? 16 : 0));
 }
 
 static announce read_announce(reader& r, session_id session, std::uint8_t flags) {
@@ -88,7 +88,8 @@ static announce read_announce(reader& r, session_id session, std::uint8_t flags)
   m.no_multicast = flags & 2;
   m.plans = flags & 4;
   const bool plan_inside = flags & 8;
-  if (flags & ~15) r.fail();
+  m.group_commit = flags & 16;
+  if (flags & ~31) r.fail();
   const auto state = r.u8();
   if (state > static_cast<std::uint8_t>(session_state::lingering)) r.fail();
   m.state = static_cast<session_state>(state);
@@ -276,7 +277,7 @@ static done read_done(reader& r, session_id session, std::uint8_t flags) {
   if (flags != 0) r.fail();
   m.token = join_token{r.u64()};
   const auto state = r.u8();
-  if (state > static_cast<std::uint8_t>(done_state::leaving)) r.fail();
+  if (state > static_cast<std::uint8_t>(done_state::prepared)) r.fail();
   m.state = static_cast<done_state>(state);
   m.code = r.u8();
   m.objects_complete = r.u32();
@@ -320,6 +321,12 @@ static close_session read_close(reader& r, session_id session, std::uint8_t flag
   return m;
 }
 
+static std::uint8_t write_body(writer&, const commit_group&) { return 0; }
+static commit_group read_commit(reader& r, session_id session, std::uint8_t flags) {
+  if (flags != 0) r.fail();
+  return commit_group{session};
+}
+
 // --- dispatch -----------------------------------------------------------------------------------------------------------
 
 static constexpr packet_type type_for(const announce&) { return packet_type::announce; }
@@ -333,6 +340,7 @@ static constexpr packet_type type_for(const done&) { return packet_type::done; }
 static constexpr packet_type type_for(const farewell&) { return packet_type::farewell; }
 static constexpr packet_type type_for(const repair_notice&) { return packet_type::repair_notice; }
 static constexpr packet_type type_for(const close_session&) { return packet_type::close; }
+static constexpr packet_type type_for(const commit_group&) { return packet_type::commit; }
 
 static session_id session_for(const query&) { return session_id{0}; }
 template <class M>
@@ -402,6 +410,7 @@ std::optional<message> parse_message(std::span<const std::byte> datagram) {
     case packet_type::farewell: m = read_farewell(r, session, flags); break;
     case packet_type::repair_notice: m = read_repair_notice(r, session, flags); break;
     case packet_type::close: m = read_close(r, session, flags); break;
+    case packet_type::commit: m = read_commit(r, session, flags); break;
     case packet_type::data: return std::nullopt;
   }
   if (!r.done()) return std::nullopt;

@@ -44,6 +44,7 @@ struct announce {   // sender -> group, or -> one receiver that asked
   session_state state = session_state::gathering;
   bool unicast = false;               // this copy answers a QUERY: it proves nothing about multicast
   bool no_multicast = false;          // the sender will send no data to the group
+  bool group_commit = false;          // what is complete becomes visible when COMMIT says so
   bool plans = false;                 // it decides by what receivers hold: state it in JOIN
   std::uint8_t rail = 0;              // which of the sender's interfaces
   std::uint16_t segment_bytes = 0;    // 0 while gathering: not decided yet
@@ -132,9 +133,9 @@ struct nack {   // receiver -> sender: send these
   bool operator==(const nack&) const = default;
 };
 
-enum class done_state : std::uint8_t { complete = 0, failed = 1, leaving = 2 };
+enum class done_state : std::uint8_t { complete = 0, failed = 1, leaving = 2, prepared = 3 };   // prepared: everything is here and proven, and waits for COMMIT
 
-struct done {   // receiver -> sender, until FAREWELL
+struct done {   // receiver -> sender, until FAREWELL, or COMMIT
   session_id session;
   join_token token;
   done_state state = done_state::complete;
@@ -157,6 +158,11 @@ struct repair_notice {   // sender -> group: these will be sent to the group aga
   bool operator==(const repair_notice&) const = default;
 };
 
+struct commit_group {   // sender -> group and receivers that are prepared: make it visible now
+  session_id session;
+  bool operator==(const commit_group&) const = default;
+};
+
 struct close_session {   // sender -> group and receivers: it is over
   session_id session;
   std::uint8_t code = 0;   // errc; 0 when all went well
@@ -164,7 +170,7 @@ struct close_session {   // sender -> group and receivers: it is over
   bool operator==(const close_session&) const = default;
 };
 
-using message = std::variant<announce, catalogue_chunk, query, join, welcome, status, nack, done, farewell, repair_notice, close_session>;
+using message = std::variant<announce, catalogue_chunk, query, join, welcome, status, nack, done, farewell, repair_notice, close_session, commit_group>;
 
 /// The message in a datagram; nothing when it is malformed, of another protocol version, or fails its check.
 /// Bounded: never takes more memory than a small multiple of the datagram. What parses writes back to the same bytes.

@@ -28,9 +28,9 @@ inline std::vector<std::pair<std::string, message>> samples() {
   const receiver_id receiver{0xfedcba9876543210};
   const join_token token{0x1122334455667789};
   const auto content = bytes_of("a catalogue"), plan = bytes_of("the plan");
-  announce a{session, session_state::streaming, true, true, true, 5, 1456, 42, 123456789, 0x100000007, 1000, 2000, 2'900'000, 3, 250, 321,
+  announce a{session, session_state::streaming, true, true, true, true, 5, 1456, 42, 123456789, 0x100000007, 1000, 2000, 2'900'000, 3, 250, 321,
              static_cast<std::uint32_t>(content.size()), digest_of(content), static_cast<std::uint32_t>(plan.size()), digest_of(plan), content, plan};
-  announce gathering{session, session_state::gathering, false, false, false, 31, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1000, limits::catalogue_bytes, digest_of(content), 0, {}, {}, {}};
+  announce gathering{session, session_state::gathering, false, false, false, false, 31, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1000, limits::catalogue_bytes, digest_of(content), 0, {}, {}, {}};
   catalogue_chunk chunk{session, false, 2000, 1100, std::vector<std::byte>(900, std::byte{0xcc})};
   nack n = a_nack(session, token, {{0, 1}, {5, 9}, {9, 10}, {(std::uint64_t(1) << 48) - 1, std::uint64_t(1) << 48}}, nack_space::segments, true);
   n.sequence = 0x1'0000'0003, n.received = 99;
@@ -53,6 +53,7 @@ inline std::vector<std::pair<std::string, message>> samples() {
           {"done", done{session, token, done_state::failed, 9, 1, 2, 3, 4, 5, "blocks keep failing"}},
           {"farewell", farewell{session, receiver}},
           {"repair_notice", repair_notice{session, {{3, 4}, {4, 100}}}},
+          {"commit", commit_group{session}},
           {"close", close_session{session, 10, "the source changed"}}};
 }
 
@@ -73,7 +74,7 @@ inline std::vector<range> random_ranges(prng& rng) {
   return out;
 }
 
-/// A message that keeps every rule, of a kind chosen by `kind` modulo 11.
+/// A message that keeps every rule, of a kind chosen by `kind` modulo 12.
 inline message random_message(prng& rng, std::size_t kind) {
   const session_id session{rng.next()};
   const receiver_id receiver{rng.next()};
@@ -82,10 +83,10 @@ inline message random_message(prng& rng, std::size_t kind) {
   const auto u16 = [&] { return static_cast<std::uint16_t>(rng.next()); };
   const auto u8 = [&] { return static_cast<std::uint8_t>(rng.next()); };
   const auto flag = [&] { return rng.next() % 2 == 0; };
-  switch (kind % 11) {
+  switch (kind % 12) {
     case 0: {
       announce m;
-      m.session = session, m.state = static_cast<session_state>(rng.next() % 4), m.unicast = flag(), m.no_multicast = flag(), m.plans = flag();
+      m.session = session, m.state = static_cast<session_state>(rng.next() % 4), m.unicast = flag(), m.no_multicast = flag(), m.plans = flag(), m.group_commit = flag();
       m.rail = u8() & 31;
       m.segment_bytes = static_cast<std::uint16_t>(m.state == session_state::gathering && flag() ? 0 : 512 + rng.next() % (65000 - 511));
       m.counter = u32(), m.clock_us = u32(), m.group_size = u32(), m.grtt_us = u32();
@@ -124,9 +125,10 @@ inline message random_message(prng& rng, std::size_t kind) {
       m.sequence = rng.next(), m.received = rng.next();
       return m;
     }
-    case 7: return done{session, token, static_cast<done_state>(rng.next() % 3), u8(), u32(), u32(), rng.next(), rng.next(), rng.next(), random_text(rng, reason_bytes_max)};
+    case 7: return done{session, token, static_cast<done_state>(rng.next() % 4), u8(), u32(), u32(), rng.next(), rng.next(), rng.next(), random_text(rng, reason_bytes_max)};
     case 8: return farewell{session, receiver};
     case 9: return repair_notice{session, random_ranges(rng)};
+    case 10: return commit_group{session};
     default: return close_session{session, u8(), random_text(rng, reason_bytes_max)};
   }
 }

@@ -134,6 +134,7 @@ result<void> disk::commit(const std::string& key, const digest& root) {
   visible_[m.name] = {m, root, false};
   partial_.erase(p);
   ++commits_;
+  if (on_commit) on_commit();
   return {};
 }
 

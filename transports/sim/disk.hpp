@@ -1,6 +1,7 @@
 // What a simulated host keeps: objects under their names, and what unfinished transfers left. Outlives its processes.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -45,6 +46,7 @@ class disk {
     std::uint64_t write = 0, read = 0, commit = 0, open = 0, apply = 0;
   };
   faults fail;
+  std::function<void()> on_commit;   // when something becomes visible
 
   /// Output: also `key`, by which the calls below name what was opened. Takes up what keep() left of an equal description;
   /// when another session has that in hand, starts afresh.
