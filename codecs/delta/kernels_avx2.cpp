@@ -169,7 +169,7 @@ struct class_bits {
 };
 
 // Some chunks of 64 elements at once: first all are counted without a branch, then what is looked for is found in them.
-constexpr std::size_t group_chunks = 32, group_elements = 64 * group_chunks;
+constexpr std::size_t group_chunks = 32;
 
 struct group {
   alignas(32) std::uint16_t before[classes_max][group_chunks];   // members of the class in this group before the chunk
