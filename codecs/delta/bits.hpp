@@ -59,13 +59,13 @@ class bit_writer {
  public:
   static constexpr unsigned once_bits_max = 56;
 
-  explicit bit_writer(std::vector<std::byte>& out) : out_(out), at_(out.size()) {}
+  explicit bit_writer(std::vector<std::byte>& out) : out_(out), to_(out.data()), size_(out.size()), at_(out.size()) {}
 
   void put(std::uint64_t value, unsigned bits) {   // bits <= once_bits_max, and value has no others
-    if (out_.size() < at_ + 8) out_.resize(at_ + 4096);
+    if (at_ + 8 > size_) [[unlikely]] grow();
     pending_ |= value << fill_;
     fill_ += bits;
-    store(out_.data() + at_, pending_);
+    store(to_ + at_, pending_);
     at_ += fill_ >> 3;
     pending_ >>= fill_ & ~7u;
     fill_ &= 7;
@@ -83,8 +83,15 @@ class bit_writer {
   void finish() { out_.resize(at_ + (fill_ != 0)); }   // the last byte is filled with zeros; put() stored it already
 
  private:
+  void grow() {
+    out_.resize(at_ + 4096);
+    to_ = out_.data();
+    size_ = out_.size();
+  }
+
   std::vector<std::byte>& out_;
-  std::size_t at_;
+  std::byte* to_;
+  std::size_t size_, at_;
   std::uint64_t pending_ = 0;
   unsigned fill_ = 0;
 };

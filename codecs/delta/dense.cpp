@@ -61,7 +61,9 @@ void encode(workspace& w, const pair_view& p, std::vector<std::byte>& out) {
   if constexpr (sizeof(U) > 1)
     for (std::size_t i = 0; i < p.n; ++i) {
       const unsigned bits = magnitude<U>::more_bits(symbols[i]);
-      if (bits != 0) more.put_wide(load<U>(values + i * sizeof(U)) & ((std::uint64_t(1) << bits) - 1), bits);
+      const std::uint64_t low = load<U>(values + i * sizeof(U)) & ((std::uint64_t(1) << bits) - 1);
+      if constexpr (sizeof(U) == 8) more.put_wide(low, bits);
+      else more.put(low, bits);
     }
   more.finish();
 }

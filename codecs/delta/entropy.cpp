@@ -86,7 +86,17 @@ struct encoder_symbol {
 
 __extension__ using uint128 = unsigned __int128;
 
-// Writes backwards from `end`; returns where it began. `room` before end: 2 bytes a symbol and the states.
+[[gnu::always_inline]] inline std::byte* put_symbol(std::uint32_t& state, const encoder_symbol& e, unsigned precision, std::byte* end) {
+  std::uint32_t x = state;
+  store(end - 2, static_cast<std::uint16_t>(x));   // whether it gives 16 bits cannot be predicted: written always, kept if so
+  const std::uint32_t gives = x >= e.limit;
+  x >>= 16 * gives;
+  const std::uint32_t q = e.frequency == 1 ? x : static_cast<std::uint32_t>(uint128(x) * e.reciprocal >> 64);
+  state = (q << precision) + (x - q * e.frequency) + e.start;
+  return end - 2 * gives;
+}
+
+// Writes backwards from `end`; returns where it began. There is room for 2 bytes a symbol, the states and 2 bytes.
 std::byte* encode_lanes(std::span<const std::uint8_t> symbols, const std::array<std::uint16_t, 256>& f, unsigned precision, std::byte* end) {
   std::array<encoder_symbol, 256> table;
   std::uint32_t start = 0;
@@ -98,21 +108,11 @@ std::byte* encode_lanes(std::span<const std::uint8_t> symbols, const std::array<
   const unsigned lanes = rans_lanes(symbols.size());
   std::array<std::uint32_t, rans_lanes_max> state;
   state.fill(rans_low);
-  const auto step = [&](std::uint32_t& x, std::uint8_t symbol) {
-    const encoder_symbol& e = table[symbol];
-    if (x >= e.limit) {
-      end -= 2;
-      store(end, static_cast<std::uint16_t>(x));
-      x >>= 16;
-    }
-    const std::uint32_t q = e.frequency == 1 ? x : static_cast<std::uint32_t>(uint128(x) * e.reciprocal >> 64);
-    x = (q << precision) + (x - q * e.frequency) + e.start;
-  };
   std::size_t i = symbols.size();
-  while (i % lanes != 0) --i, step(state[i % lanes], symbols[i]);
+  for (; i % lanes != 0; --i) end = put_symbol(state[(i - 1) % lanes], table[symbols[i - 1]], precision, end);
   while (i != 0) {
     i -= lanes;
-    for (unsigned lane = lanes; lane-- != 0;) step(state[lane], symbols[i + lane]);
+    for (unsigned lane = lanes; lane-- != 0;) end = put_symbol(state[lane], table[symbols[i + lane]], precision, end);
   }
   for (unsigned lane = lanes; lane-- != 0;) {
     end -= 4;
@@ -173,7 +173,7 @@ void entropy_encode(workspace& w, std::span<const std::uint8_t> symbols, const h
   bit_writer table(out);
   write_table(table, f, precision);
   table.finish();
-  const std::size_t room = 2 * symbols.size() + 4 * rans_lanes_max;
+  const std::size_t room = 2 * symbols.size() + 4 * rans_lanes_max + 2;
   std::byte* const end = at_least(w.entropy_words, room) + room;
   std::byte* const first = encode_lanes(symbols, f, precision, end);
   if (out.size() - begin + static_cast<std::size_t>(end - first) > symbols.size()) return raw();

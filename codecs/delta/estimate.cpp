@@ -92,4 +92,24 @@ share sample_planes(element e, const std::byte* target, std::size_t n) {
   return share_of(bits, taken, width_of(e));
 }
 
+bool sample_moved(std::span<const std::byte> base, std::span<const std::byte> target) {
+  constexpr std::size_t keys = 128, windows = 4, window_bytes = 16 << 10, slots = 2048;
+  if (base.size() < 64 || target.size() < 64) return true;   // as quickly tried
+  const auto slot_of = [](std::uint64_t key) { return static_cast<std::size_t>(key * 0x9e3779b97f4a7c15u >> 53); };
+  static_assert(slots == std::size_t(1) << (64 - 53));
+  std::array<std::uint32_t, slots> at{};   // 1 + where in the base
+  for (std::size_t k = 0; k < keys; ++k) {
+    const std::size_t offset = (base.size() - 8) * k / (keys - 1);
+    at[slot_of(load<std::uint64_t>(base.data() + offset))] = static_cast<std::uint32_t>(offset + 1);
+  }
+  for (std::size_t window = 0; window < windows; ++window) {
+    const std::size_t begin = target.size() / windows * window, end = std::min(begin + window_bytes, target.size() - 7);
+    for (std::size_t i = begin; i < end; ++i) {
+      const auto key = load<std::uint64_t>(target.data() + i);
+      if (const std::uint32_t found = at[slot_of(key)]; found != 0 && load<std::uint64_t>(base.data() + found - 1) == key) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace ddf::delta

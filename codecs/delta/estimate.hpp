@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "codecs/delta/operations.hpp"
 
@@ -19,5 +20,8 @@ change_sample sample_changes(const pair_view& p);
 /// What dense and planes would need; the tables they send are not counted.
 share sample_dense(const pair_view& p);
 share sample_planes(element e, const std::byte* target, std::size_t n);
+
+/// Whether some of the target's bytes are those of the base elsewhere, as far as a few windows show.
+bool sample_moved(std::span<const std::byte> base, std::span<const std::byte> target);
 
 }  // namespace ddf::delta

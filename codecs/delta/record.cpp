@@ -38,7 +38,7 @@ class record_encoder {
     const bool scattered = sample.changed != 0 && sample.changed < full_share / 2 && sample.following * 2 < sample.changed;
     if (!count_changes(scattered ? locating::always : locating::never)) return;
     const std::uint64_t n = pair_.n, changed = changes_.changed, runs = changes_.runs;
-    if (changed * 16 < n * 15 && changed >= 4 * runs) try_gather();
+    if (changed >= 4 * runs && (changed * 2 < n || (changed * 16 < n * 15 && changed >= 32 * runs))) try_gather();
     if (changed * 2 < n && changed < 16 * runs) try_sparse_context();
     if (changed * 8 > n) related();
     else if (e_ == element::bytes) moved();
@@ -47,9 +47,7 @@ class record_encoder {
   // Most elements differ, if only by a little.
   void related() {
     const share dense = sample_dense(pair_), planes = sample_planes(e_, pair_.target, pair_.n);
-    if (e_ == element::bytes) {
-      if (planes < full_share - full_share / 16 || dense >= hopeless) moved();
-    }
+    if (e_ == element::bytes && (planes < full_share - full_share / 8 || sample_moved(base_, target_))) moved();
     if (std::min(dense, planes) >= hopeless) return;
     if (dense <= planes) try_dense();
     else try_planes();
