@@ -35,10 +35,6 @@ inline std::uint64_t get_rice(bit_reader& bits, unsigned k, unsigned whole_bits)
   return std::uint64_t(zeros) << k | (k <= bit_reader::once_bits_max - rice_zeros_max - 1 ? bits.take(k) : bits.get_wide(k));
 }
 
-constexpr std::uint64_t rice_bits(std::uint64_t v, unsigned k, unsigned whole_bits) {
-  return v >> k >= rice_zeros_max ? rice_zeros_max + whole_bits : (v >> k) + 1 + k;
-}
-
 struct rice_choice {
   unsigned k = 0;
   std::uint64_t bits = 0;   // of all numbers
@@ -51,11 +47,18 @@ rice_choice choose_rice(std::size_t count, unsigned whole_bits, Number&& number)
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < count; ++i) sum += std::min(number(i), std::uint64_t(1) << 44);   // 2^20 of them fit
   const unsigned near = static_cast<unsigned>(std::bit_width(sum / count + 1)) - 1, first = near == 0 ? 0 : near - 1;
-  std::uint64_t bits[3] = {0, 0, 0};
-  for (std::size_t i = 0; i < count; ++i)
-    for (unsigned j = 0; j < 3; ++j) bits[j] += rice_bits(number(i), first + j, whole_bits);
-  const auto best = static_cast<unsigned>(std::min_element(bits, bits + 3) - bits);
-  return {first + best, bits[best]};
+  const std::uint64_t most = rice_zeros_max + whole_bits;   // what follows whole is counted as so many zeros
+  std::uint64_t low = count, middle = count, high = count;  // zeros, and the one behind them
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t v = number(i) >> first;
+    low += std::min(v, most);
+    middle += std::min(v >> 1, most);
+    high += std::min(v >> 2, most);
+  }
+  rice_choice best{first, low + count * first};
+  for (const rice_choice& other : {rice_choice{first + 1, middle + count * (first + 1)}, rice_choice{first + 2, high + count * (first + 2)}})
+    if (other.bits < best.bits) best = other;
+  return best;
 }
 
 }  // namespace ddf::delta

@@ -124,8 +124,15 @@ struct class_changes {
       return;
     }
     for (std::size_t i = 0; i < count; ++i) {
-      put_rice(bits, gap(i), h.gap_k, place_bits);
-      bits.put(value(i) & 1, 1);
+      const std::uint64_t g = gap(i), zeros = g >> h.gap_k, down = value(i) & 1;
+      if (zeros >= rice_zeros_max) {
+        put_rice(bits, g, h.gap_k, place_bits);
+        bits.put(down, 1);
+        continue;
+      }
+      const auto prefix = static_cast<unsigned>(zeros) + 1;   // both at once
+      const std::uint64_t rest = (g & ((std::uint64_t(1) << h.gap_k) - 1)) | down << h.gap_k;
+      bits.put(std::uint64_t(1) << zeros | rest << prefix, prefix + h.gap_k + 1);
     }
     if (h.larger == 0) return;
     std::uint64_t before = 0;
