@@ -131,11 +131,14 @@ void write_file(const fs::path& path, std::span<const std::byte> bytes) {
   if (f == nullptr || std::fwrite(bytes.data(), 1, bytes.size(), f) != bytes.size() || std::fclose(f) != 0) die("cannot write " + path.string());
 }
 
-// Elements of the target that differ from what their region says.
+// Elements of the target that differ from what their region says; of untyped bytes only where there is nothing else, since in a
+// header that moved all bytes differ.
 std::uint64_t changed_elements(const std::vector<delta::region>& regions, const object& old, const object& wanted) {
   std::uint64_t changed = 0;
   std::vector<std::byte> a_room, b_room;
+  const bool typed = std::any_of(regions.begin(), regions.end(), [](const auto& r) { return r.element != delta::element::bytes; });
   for (const auto& r : regions) {
+    if (typed && r.element == delta::element::bytes) continue;
     const std::size_t width = width_of(r.element);
     for (std::uint64_t at = 0; at < r.bytes;) {
       const std::size_t n = static_cast<std::size_t>(std::min<std::uint64_t>(r.bytes - at, 1 << 20));
