@@ -23,6 +23,7 @@ constexpr std::size_t samples_max = 1 << 16;             // tensors of the base 
 // Unrelated weights agree in 2 to 15 % of their bytes (bf16, by the exponent), a fine-tune that changed 95 % of the elements
 // in half of them.
 constexpr double fits_from = 0.25;
+constexpr double looks_like_from = 0.4;   // with the same size, element and place in the order
 
 struct piece {   // of a target
   std::uint64_t offset = 0, bytes = 0;
@@ -264,13 +265,14 @@ class contents {
   }
 
  private:
-  // Three keys at each of three places, mixed with size and element, so that only tensors of one form meet.
+  // Three keys at each of three places, of small tensors at one, mixed with size and element, so that only tensors of one form meet.
   template <class Read>
   static std::vector<std::uint64_t> keys(const tensor& t, const Read& read) {
     std::vector<std::uint64_t> out;
     if (t.bytes < 64) return out;
     std::array<std::byte, 64> room;
-    for (std::uint64_t place = 1; place <= 3; ++place) {
+    const std::uint64_t places = t.bytes <= small_bytes ? 1 : 3;
+    for (std::uint64_t place = 1; place <= places; ++place) {
       const std::uint64_t at = (t.bytes - 64) / 4 * place / 8 * 8;
       if (!read(t.offset + at, std::span<std::byte>(room))) return out;
       for (const std::size_t i : {0u, 24u, 48u})
@@ -343,6 +345,9 @@ class whole {
   }
 
   const tensor* of_same_content(const tensor& t) {
+    // Renamed tensors mostly keep their order: the one behind the last that was found, or in the same place at first.
+    const std::size_t next = last_found_ ? *last_found_ + 1 : static_cast<std::size_t>(&t - target_.data());
+    if (next < base_.size() && looks_like(t, base_[next])) return &base_[*(last_found_ = next)];
     if (!contents_) {
       contents_.emplace();
       std::unordered_set<std::uint64_t> sizes;   // of which a partner may be asked for
@@ -354,7 +359,16 @@ class whole {
         if (sizes.contains(base_[i].bytes)) contents_->add(s_, base_[i], i);
     }
     const auto found = contents_->find(s_, t);
+    if (found) last_found_ = found;
     return found ? &base_[*found] : nullptr;
+  }
+
+  bool looks_like(const tensor& t, const tensor& b) {
+    if (b.element != t.element || b.bytes != t.bytes) return false;
+    std::array<std::byte, 256> room;
+    const auto wanted = std::span(room).first(static_cast<std::size_t>(std::min<std::uint64_t>(room.size(), t.bytes)));
+    const std::uint64_t middle = t.offset + (t.bytes - wanted.size()) / 2;
+    return s_.target(middle, wanted) && s_.fit(middle, wanted, b.offset - t.offset) > looks_like_from;
   }
 
   bool put_pieces(const tensor& t) {
@@ -387,6 +401,7 @@ class whole {
   aligner aligner_;
   std::unordered_map<std::string_view, std::size_t> by_name_;   // of the base
   std::optional<contents> contents_;
+  std::optional<std::size_t> last_found_;   // of the base, by what it holds
   std::optional<source> removed_;
   unsigned fruitless_extents_ = 0;
   std::vector<piece> pieces_;
