@@ -20,8 +20,8 @@ constexpr unsigned fruitless_windows_max = 4;            // one after the other,
 constexpr unsigned fruitless_extents_max = 16;           // one after the other, of what is looked for everywhere
 constexpr std::size_t samples_max = 1 << 16;             // tensors of the base that are known by what they hold
 
-// Unrelated weights agree in 2 to 15 % of their bytes (bf16, by the exponent), a fine-tune that changed 95 % of the elements
-// in half of them.
+// Of simulated bf16 weights, unrelated ones agree in 10 % of their bytes (by the exponent), and those of which a drift changed 96 %
+// in 47 %.
 constexpr double fits_from = 0.25;
 constexpr double looks_like_from = 0.4;   // with the same size, element and place in the order
 

@@ -34,7 +34,7 @@ class anchors {
   std::size_t window_bytes() const;
 
   /// The shifts that most anchors in `window` agree on, best first; at least two anchors each, at most three shifts.
-  /// Cost: 1 ms per MiB.
+  /// Cost: one look into the filter per byte.
   std::vector<shift> vote(std::uint64_t target_offset, std::span<const std::byte> window) const;
 
  private:
