@@ -17,7 +17,7 @@ struct outcome {
   std::vector<object_plan::chosen_delta> deltas;
   std::vector<bool> whole_blocks;      // that go to the group as they are
   std::uint64_t delta_bytes = 0, whole_bytes = 0;
-  double mean_seconds = 0;             // over receivers, repairs included
+  double cost = 0;                     // seconds: until a receiver has it, in the mean, and that the group is busy, repairs included
 };
 
 class planner {
@@ -37,7 +37,7 @@ class planner {
         if (!used[k]) continue;
         const double delta = sent(static_cast<double>(candidates_[k].block_bytes[b]), candidates_[k].receivers);
         apart += delta;
-        beside += std::min(delta, second_form(whole, candidates_[k].receivers));
+        if (delta < second_form(whole, candidates_[k].receivers)) beside += delta;   // the others take it from the whole, for nothing
       }
       if (!o.whole_blocks[b] && apart <= beside) continue;
       bool taken = o.whole_blocks[b];
@@ -63,7 +63,9 @@ class planner {
     }
     for (std::size_t b = 0; b < blocks; ++b)
       if (o.whole_blocks[b]) o.whole_bytes += facts_.block_bytes[b];
-    o.mean_seconds = mean_seconds(o, used);
+    // What is short goes first, so that those who need no more do not wait for the others.
+    std::ranges::stable_sort(o.deltas, {}, &object_plan::chosen_delta::bytes);
+    o.cost = cost(o, used);
     return o;
   }
 
@@ -72,7 +74,13 @@ class planner {
     std::uint64_t waits_for = 0;
     for (std::size_t b = 0; !d.whole.empty() && b < d.whole.back().last; ++b)
       if (o.whole_blocks[b]) waits_for += facts_.block_bytes[b];
-    const double deltas = static_cast<double>(o.delta_bytes) / rates_.link;
+    std::uint64_t up_to = 0;
+    for (const auto& other : o.deltas) {
+      up_to += other.bytes;
+      if (other.candidate == d.candidate) break;
+    }
+    if (waits_for != 0) up_to = o.delta_bytes;
+    const double deltas = static_cast<double>(up_to) / rates_.link;
     return deltas + std::max(static_cast<double>(facts_.bytes) / rates_.apply, static_cast<double>(waits_for) / std::min(rates_.link, rates_.place));
   }
   double whole_seconds(const outcome& o) const {
@@ -92,7 +100,7 @@ class planner {
   double sent(double bytes, std::uint32_t receivers) const { return bytes * (1 + rates_.loss * receivers); }
   double second_form(double whole, std::uint32_t receivers) const { return whole * std::max(worth_a_second_form, rates_.loss * receivers); }
 
-  double mean_seconds(const outcome& o, const std::vector<bool>& used) const {
+  double cost(const outcome& o, const std::vector<bool>& used) const {
     double sum = 0, repaired = 0;
     std::uint32_t n = 0, whole = facts_.with_nothing;
     for (std::size_t k = 0; k < candidates_.size(); ++k)
@@ -108,7 +116,8 @@ class planner {
     sum += whole * whole_seconds(o);
     repaired += whole * static_cast<double>(facts_.bytes);
     n += whole;
-    return n == 0 ? 0 : sum / n + rates_.loss * repaired / rates_.link;
+    const double busy = (static_cast<double>(o.delta_bytes + o.whole_bytes) + rates_.loss * repaired) / rates_.link;
+    return n == 0 ? 0 : sum / n + busy;
   }
 
   const object_facts& facts_;
@@ -133,7 +142,7 @@ object_plan plan_object(const object_facts& facts, const std::vector<delta_candi
       used[k] = false;
       outcome o = p.with(used);
       used[k] = true;
-      if (o.mean_seconds > best.mean_seconds * (1 + negligible)) continue;
+      if (o.cost > best.cost * (1 + negligible)) continue;
       best = std::move(o);
       without = k;
       better = true;

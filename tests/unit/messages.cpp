@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(files_that_must_be_refused_are) {
   refuse("join_host", "a host name longer than its message", with("join", 42, {64}));
   refuse("join_host_long", "a host name of 65 bytes", with("join", 42, {65}));
   refuse("welcome_refusal", "refusal 4", with("welcome", 32, {4}));
-  refuse("done_state", "state 3", with("done", 24, {3}));
+  refuse("done_state", "state 4", with("done", 24, {4}));
   refuse("nack_empty", "no ranges", nack_of({}));
   refuse("nack_overlap", "overlapping ranges", nack_of({{0, 5}, {5, 0}}));
   refuse("nack_descending", "descending ranges", nack_of({{9, 0}, {3, 0}}));

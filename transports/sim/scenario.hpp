@@ -41,6 +41,7 @@ class scenario {
   void start_sender();                                    // again: a new session of the same objects
   void start_sender(std::shared_ptr<const content> what); // of others
   void set_group_commit(bool on) { options_.sender.engine.group_commit = on; }   // of senders started from now on
+  void set_expect(std::uint32_t receivers) { options_.sender.engine.expect = receivers, options_.sender.engine.wait = std::chrono::seconds(60); }   // likewise
   void kill_sender() { sender_.reset(); }
   /// A publisher beside the first, on its own host.
   sender_process& add_sender(const std::vector<object_spec>& objects, sender_process::options o);
