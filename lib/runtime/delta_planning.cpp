@@ -46,6 +46,9 @@ result<void> delta_planning::run(const std::atomic<bool>& abandon) {
       o.digests_known = true;
     }
 
+    // A receiver proves that it has what was read; whether that was one version is seen here, before a delta says so.
+    if (auto ok = o.source->check_read(); !ok) return ok;
+
     object_facts facts;
     facts.bytes = m.size();
     for (const block_place& b : block_places(m)) facts.block_bytes.push_back(b.bytes);

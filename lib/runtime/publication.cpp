@@ -368,7 +368,7 @@ void publication::end(const error& outcome_in) {
   error outcome = outcome_in;
   if (timer_) timer_->cancel();
   if (outcome.code == errc::ok)
-    if (auto ok = source_.check_unchanged(); !ok) {
+    if (auto ok = source_.check_read(); !ok) {
       outcome = ok.error();
       if (outcome.code == errc::source_changed) outcome.what += "; receivers verified the version that was read, but it is no longer what is here";
     }

@@ -31,7 +31,7 @@ result<std::span<const std::byte>> session_source::table_bytes(std::size_t objec
   if (t.empty()) {
     item& it = items_[object];
     // What was read is what is announced now; later reads are repairs, and a change since is found again at the end.
-    if (auto ok = it.source->check_unchanged(); !ok) return tl::unexpected(ok.error());
+    if (auto ok = it.source->check_read(); !ok) return tl::unexpected(ok.error());
     it.digests.root = root_digest(it.description.name, it.description.size(), it.digests.blocks);
     known_[object] = true;
     t.reserve(digest_table::bytes(it.digests.blocks.size()));
@@ -123,9 +123,9 @@ void session_source::take_digests(std::size_t object, digest_table t) {
   known_[object] = true;
 }
 
-result<void> session_source::check_unchanged() const {
+result<void> session_source::check_read() const {
   for (const item& it : items_)
-    if (auto ok = it.source->check_unchanged(); !ok) return ok;
+    if (auto ok = it.source->check_read(); !ok) return ok;
   return {};
 }
 

@@ -42,8 +42,8 @@ class session_source {
   }
   void take_digests(std::size_t object, digest_table t);
 
-  /// Errors: source_changed.
-  result<void> check_unchanged() const;
+  /// Whether what was read is one version; see object_source. Errors: source_changed.
+  result<void> check_read() const;
 
  private:
   result<std::span<const std::byte>> table_bytes(std::size_t object);

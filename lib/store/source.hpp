@@ -28,6 +28,12 @@ class object_source {
   /// Whether what read() reaches by the files it has open is what it was, though another may stand at their paths now. The base
   /// of a delta needs no more. Errors: source_changed.
   virtual result<void> check_open() { return check_unchanged(); }
+  /// Whether what was read so far is one version: nothing changed, or only the names, while the files that were read are open
+  /// here still. Errors: source_changed.
+  result<void> check_read() {
+    auto unchanged = check_unchanged();
+    return unchanged || !check_open() ? unchanged : result<void>{};
+  }
   /// An open file of a part, to clone it; -1: none. Good until the next call.
   virtual int descriptor_of(std::uint32_t) { return -1; }
   virtual std::string path() const { return {}; }   // empty: memory
