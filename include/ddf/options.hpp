@@ -113,6 +113,7 @@ struct progress {
   std::uint64_t bytes_done = 0, bytes_total = 0;
   double bytes_per_s = 0;
   std::uint32_t receivers_joined = 0, receivers_complete = 0;
+  std::uint32_t receivers_active = 0;   // sender: joined, and neither complete nor given up
   std::uint64_t nacks = 0, repaired_bytes = 0;
   std::string current;   // object name
 };

@@ -48,8 +48,11 @@ void publication::cancel() {
   asio::post(shell_.io, [self = shared_from_this()] {
     self->cancel_asked_ = true;
     if (!self->begun_ || self->ended_) return;
-    const bool served = self->options_.serve && self->engine_->receivers_complete() == self->engine_->receivers_joined();
-    self->engine_->stop(now(), served ? error{} : error{errc::interrupted, 0, "interrupted at the sender"});
+    const sender& engine = *self->engine_;
+    error how{errc::interrupted, 0, "interrupted at the sender"};
+    if (self->options_.serve && engine.receivers_complete() == engine.receivers_joined()) how = {};
+    else if (self->options_.serve && engine.served() == 0) how = engine.outcome();   // nobody was interrupted
+    self->engine_->stop(now(), std::move(how));
     self->drive();
   });
 }
@@ -131,6 +134,7 @@ void publication::drive() {
       for (sender_rail_socket& r : shell_.rails)
         if (r.socket) r.socket->set_multicast_loop(false);
   }
+  if (engine_->state() == session_state::lingering && engine_->receivers_complete() != 0) remember();
   const time_point t = now();
   if (t >= snapshot_due_) publish_snapshot(t);
   if (more && !waiting_) asio::post(shell_.io, [self] { self->drive(); });
@@ -281,6 +285,7 @@ void publication::prepare(std::uint32_t object) {
 // --- deltas -----------------------------------------------------------------------------------------------------------
 
 void publication::plan() {
+  claim_versions();
   auto p = std::make_shared<delta_planning>();
   for (std::uint32_t o = 0; o < manifests_.size(); ++o) {
     if (engine_->held_roots(o).empty()) continue;
@@ -364,6 +369,60 @@ void publication::planned(result<std::shared_ptr<delta_planning>> r) {
 
 // --- the end --------------------------------------------------------------------------------------------------------------
 
+// A version number is used up before anyone can have something under it: a sender that is killed does not give it to other bytes.
+void publication::claim_versions() {
+  if (options_.dry_run || options_.consistent == consistency::immutable) return;
+  for (std::size_t i = 0; i < manifests_.size(); ++i) {
+    const session_source::item& it = source_.object(i);
+    published_version v{it.description.version, it.source->identity(), {}};
+    const auto known = shell_.published.load(it.description.name);
+    if (known && known->version == v.version && known->identity == v.identity) continue;
+    if (source_.table_known(i)) v.digests = it.digests;
+    if (auto ok = shell_.published.save(it.description.name, v); !ok) {
+      shell_.log(log_level::warning, "remembering what is published: " + describe(ok.error()));
+      break;
+    }
+  }
+}
+
+// Beside the loop, because copies may be made. As soon as everybody is served: a sender that stays may be killed, or its file
+// overwritten.
+void publication::remember() {
+  if (remembered_) return;
+  remembered_ = true;
+  struct one {
+    std::string name;
+    published_version version;
+    bool whole = false;   // its digests are known
+    published_base base;
+    std::shared_ptr<object_source> source;
+  };
+  auto all = std::make_shared<std::vector<one>>();
+  for (std::size_t i = 0; i < manifests_.size(); ++i) {
+    const session_source::item& it = source_.object(i);
+    one v{it.description.name, {it.description.version, it.source->identity(), {}}, false, {}, it.source};
+    if (source_.table_known(i)) {
+      v.whole = true;
+      v.version.digests = it.digests;
+      v.base = {it.description, v.version.identity, it.source->path(), it.digests};
+      if (!v.base.path.empty() && it.description.parts.size() <= files_held_most) shell_.former[it.description.name] = {v.base, it.source};
+    }
+    all->push_back(std::move(v));
+  }
+  auto done = std::make_shared<std::promise<void>>();
+  remembering_ = done->get_future();
+  asio::post(shell_.workers, [self = shared_from_this(), all, done] {
+    const publisher_shell& shell = self->shell_;
+    result<void> ok;
+    for (const one& v : *all)
+      if (ok) ok = shell.published.save(v.name, v.version);
+    for (const one& v : *all)
+      if (ok && v.whole) ok = shell.bases.save(v.base, *v.source);
+    if (!ok) self->shell_.log(log_level::warning, "remembering what was published: " + describe(ok.error()));
+    done->set_value();
+  });
+}
+
 void publication::end(const error& outcome_in) {
   error outcome = outcome_in;
   if (timer_) timer_->cancel();
@@ -375,28 +434,16 @@ void publication::end(const error& outcome_in) {
   ended_ = true;
   abandon_digests_ = true;
   report r = make_report(outcome);
-  for (std::size_t i = 0; i < manifests_.size() && outcome.code != errc::source_changed && !options_.dry_run; ++i) {
-    const session_source::item& it = source_.object(i);
-    const digest identity = it.source->identity();
-    published_version v{it.description.version, identity, {}};
-    if (source_.table_known(i)) v.digests = it.digests;
-    auto ok = shell_.published.save(it.description.name, v);
-    if (ok && source_.table_known(i)) {
-      published_base b{it.description, identity, it.source->path(), it.digests};
-      ok = shell_.bases.save(b, *it.source);
-      if (!it.source->path().empty() && it.description.parts.size() <= files_held_most) shell_.former[it.description.name] = {std::move(b), it.source};
-    }
-    if (!ok) {
-      shell_.log(log_level::warning, "remembering what was published: " + describe(ok.error()));
-      break;
-    }
-  }
+  // What somebody has under this version is the version, whatever became of the file.
+  if (!options_.dry_run && (outcome.code != errc::source_changed || engine_->receivers_complete() != 0)) remember();
+  if (remembering_.valid()) remembering_.wait();   // who publishes next finds it
   {
     const std::lock_guard lock(mutex_);
     report_ = std::move(r);
     progress_.phase = progress::phase::finished;
     progress_.receivers_joined = engine_->receivers_joined();
     progress_.receivers_complete = engine_->receivers_complete();
+    progress_.receivers_active = 0;
     if (outcome.code == errc::ok) progress_.bytes_done = progress_.bytes_total;
     finished_ = true;
   }
@@ -470,6 +517,7 @@ void publication::publish_snapshot(time_point t) {
   p = progress_;
   p.receivers_joined = engine_->receivers_joined();
   p.receivers_complete = engine_->receivers_complete();
+  p.receivers_active = engine_->served();
   p.nacks = engine_->count().nacks;
   p.repaired_bytes = engine_->count().multicast_repair_bytes + engine_->count().unicast_repair_bytes;
   if (l.segments() != 0) p.bytes_done = static_cast<std::uint64_t>(static_cast<double>(p.bytes_total) * static_cast<double>(engine_->bulk_segment()) / static_cast<double>(l.segments()));

@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <condition_variable>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -79,6 +80,8 @@ class publication final : public ticket, public std::enable_shared_from_this<pub
   void send_failed(std::size_t rail, int error, std::size_t packets);
   void source_failed(const error& e);
   void end(const error& outcome);
+  void claim_versions();
+  void remember();
   void publish_snapshot(time_point t);
   report make_report(const error& outcome) const;
   bool use_loop() const;
@@ -109,6 +112,8 @@ class publication final : public ticket, public std::enable_shared_from_this<pub
   plan_report plan_;
   const std::uint64_t base_version_;
   std::atomic<bool> abandon_digests_ = false;
+  bool remembered_ = false;
+  std::future<void> remembering_;          // on the worker
 
   mutable std::mutex mutex_;
   std::condition_variable done_;

@@ -86,6 +86,7 @@ class sender {
   std::uint32_t receivers_joined() const { return joined_; }
   std::uint32_t receivers_complete() const { return complete_; }
   std::vector<receiver_report> receivers() const;
+  error outcome() const;   // what it comes to with the receivers as they are now
   const std::vector<manifest>& objects() const { return objects_; }   // the catalogue's, then the deltas
   const session_plan& plan() const { return plan_; }
 
@@ -192,7 +193,6 @@ class sender {
   bool servable(std::uint64_t segment, time_point now);
   void settle(time_point now);                           // state changes that follow from counters
   void finish(time_point now, error outcome);
-  error outcome() const;
   void decide_commit(time_point now);
   bool superseded(const member& m) const;
 

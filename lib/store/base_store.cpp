@@ -151,13 +151,14 @@ result<void> base_store::save(const published_base& b, object_source& source) co
   const std::string key = key_of(b.description.name, b.description.version);
   result<void> copied;
   struct stat st {};
-  if (keep_ != 0 && ::fstatat(folder->get(), data_of(key).c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
+  if (keep_ != 0 && source.check_read() && ::fstatat(folder->get(), data_of(key).c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
     const std::string making = key + ".making";
     remove_beneath(files, folder->get(), making);
     const auto data = make_folders_beneath(files, folder->get(), making, false);
     if (!data) return io_fault("making the copy of a version failed", data.error());
     for (std::uint32_t p = 0; p < b.description.parts.size() && copied; ++p)
       if (!b.description.parts[p].directory) copied = copy_part(source, p, b.description.parts[p].size, data->get());
+    if (copied) copied = source.check_read();   // a copy of what was written to meanwhile is a copy of nothing
     if (!copied) remove_beneath(files, folder->get(), making);
     else if (files.renameat2(folder->get(), making.c_str(), folder->get(), data_of(key).c_str(), 0) != 0) copied = io_fault("naming the copy of a version failed", errno);
   }
