@@ -16,6 +16,8 @@ class object {
   virtual const std::string& name() const = 0;
   virtual std::uint64_t version() const = 0;
   virtual std::uint64_t bytes() const = 0;
+  /// The root digest in hexadecimal: of two versions of an object equal when their bytes are. Empty when it is not known.
+  virtual std::string root() const = 0;
   virtual std::string path() const = 0;   // empty when it lives in memory only
   virtual std::vector<std::string> part_names() const = 0;
   /// The bytes of a part; of the only part when `name` is empty. Empty span for an unknown name or an object kept as files.

@@ -10,6 +10,18 @@ std::vector<std::string> received_object::part_names() const {
   return out;
 }
 
+std::string received_object::root() const {
+  const digest& d = lease_ ? lease_->root() : digests_.root;
+  std::string out;
+  if (d == digest{}) return out;
+  for (const std::byte b : d.bytes) {
+    constexpr char digits[] = "0123456789abcdef";
+    out += digits[std::to_integer<unsigned>(b) >> 4];
+    out += digits[std::to_integer<unsigned>(b) & 15];
+  }
+  return out;
+}
+
 std::span<const std::byte> received_object::part(const std::string& name) const {
   if (!memory_) return {};
   for (std::uint32_t i = 0; i < manifest_.parts.size(); ++i)

@@ -21,6 +21,7 @@ class received_object final : public object {
   const std::string& name() const override { return manifest_.name; }
   std::uint64_t version() const override { return manifest_.version.value; }
   std::uint64_t bytes() const override { return manifest_.size(); }
+  std::string root() const override;
   std::string path() const override { return lease_ ? lease_->path() : path_; }
   std::vector<std::string> part_names() const override;
   std::span<const std::byte> part(const std::string& name) const override;

@@ -317,6 +317,7 @@ void reception::add_to(report& r) const {
   r.repair.multicast_bytes += c.repaired_bytes - c.unicast_bytes;
   r.repair.nacks += c.nacks;
   r.resumed_bytes += c.resumed_bytes;
+  r.delta_bytes += c.patched_bytes;
   r.bad_blocks += c.bad_blocks;
   for (const auto& [reason, n] : c.dropped) r.dropped[reason] += n;
   if (c.duplicates != 0) r.dropped["duplicate"] += c.duplicates;

@@ -194,6 +194,7 @@ class lease final : public version_lease {
     return core_->directory + '/' + (there ? kept : name_);
   }
   const manifest& description() const override { return version_.description; }
+  const digest& root() const override { return version_.record.root; }
 
  private:
   const std::shared_ptr<tree_core> core_;

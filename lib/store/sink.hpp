@@ -25,6 +25,7 @@ class version_lease {
   virtual ~version_lease() = default;
   virtual std::string path() const = 0;   // where it is now
   virtual const manifest& description() const = 0;
+  virtual const digest& root() const = 0;
 };
 
 class object_sink {
