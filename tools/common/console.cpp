@@ -133,6 +133,13 @@ void console::finish(const progress& last) {
   display_ = false;
 }
 
+void console::restart() {
+  const std::lock_guard lock(display_mutex_);
+  display_ = wants_display(options_);
+  drawn_once_ = false;
+  joined_ = 0;
+}
+
 void console::info(const std::string& message) {
   if (!options_.quiet && !options_.json) say("", message);
 }

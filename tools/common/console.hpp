@@ -43,6 +43,8 @@ class console {
   void tick(const progress& now);
   /// Leaves the display as it stands, on a line of its own.
   void finish(const progress& last);
+  /// Shows progress again after `finish`, of another session.
+  void restart();
   void info(const std::string& message);
   /// Shown once, however often it is said.
   void warning(const std::string& message);
@@ -69,7 +71,7 @@ class console {
   const console_options options_;
   const std::chrono::steady_clock::time_point started_;
   const std::shared_ptr<log_queue> log_;
-  bool display_;
+  bool display_;         // the display is wanted, and not finished
   std::set<std::string> warned_;
 
   std::optional<double> progress_at_;  // of the last event

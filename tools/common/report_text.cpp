@@ -1,67 +1,37 @@
 #include "tools/common/report_text.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "lib/model/object_name.hpp"
-#include "tools/common/progress_line.hpp"
+#include "tools/common/plan_text.hpp"
+#include "tools/common/text_table.hpp"
 #include "tools/common/units.hpp"
 
 namespace ddf::tools {
 namespace {
 
 constexpr std::size_t rows_max = 20;  // of objects, and of receivers
-constexpr std::size_t name_columns_max = 48;
-
-using row = std::vector<std::string>;
-
-/// Columns as wide as they need to be; the first to the left, the `right` ones after it to the right.
-std::string table(const std::vector<row>& rows, std::size_t right) {
-  std::vector<std::size_t> widths;
-  for (const auto& r : rows) {
-    widths.resize(std::max(widths.size(), r.size()));
-    for (std::size_t i = 0; i < r.size(); ++i) widths[i] = std::max(widths[i], columns_of(r[i]));
-  }
-  std::string out;
-  for (const auto& r : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < r.size(); ++i) {
-      const std::string blanks(widths[i] - columns_of(r[i]), ' ');
-      line += (i > 0 ? "  " : "");
-      line += i > 0 && i <= right ? blanks + r[i] : r[i] + blanks;
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + "\n";
-  }
-  return out;
-}
-
-/// A name that fits in a column: the end of a long one, because that is where names differ.
-std::string short_name(const std::string& name) {
-  std::string text = printable(name);
-  if (columns_of(text) <= name_columns_max) return text;
-  std::size_t at = 0;
-  for (auto surplus = columns_of(text) - (name_columns_max - 3); surplus > 0; --surplus) do
-      ++at;
-    while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80);
-  return "..." + text.substr(at);
-}
-
-std::string seconds_text(double s) { return fmt::format("{:.{}f} s", s, s < 0.0995 ? 4 : s < 9.95 ? 2 : 1); }
-
-std::string joined(const std::vector<std::string>& parts, std::string_view between) {
-  std::string out;
-  for (const auto& part : parts) out += (out.empty() ? "" : std::string(between)) + part;
-  return out;
-}
 
 std::vector<std::pair<std::string_view, double>> stage_list(const stage_times& s) {
   return {{"discover", s.discover}, {"prepare", s.prepare}, {"plan", s.plan},   {"wire", s.wire},
           {"repair", s.repair},     {"verify", s.verify},   {"apply", s.apply}, {"commit", s.commit}};
+}
+
+/// How an object travelled, and what that saved.
+std::string encoding_text(const report& r, const object_report& o) {
+  if (o.encoding == "none") return "was there already";
+  if (o.encoding == "whole") return "whole";
+  const auto way = o.encoding == "delta" ? std::string("delta") : std::string("delta and whole");
+  if (o.bytes == 0) return way;
+  // A receiver counts what came by session, so with several objects there is no share of one.
+  if (!r.sender && r.objects.size() > 1) return way;
+  const auto bytes = r.sender ? planned_bytes(r.plan, o.name, o.bytes) : r.bulk.bytes + r.repair.multicast_bytes + r.repair.unicast_bytes;
+  return fmt::format("{}, {} {} ({})", way, bytes_text(bytes), r.sender ? "to the group" : "received",
+                     share_text(static_cast<double>(bytes) / static_cast<double>(o.bytes)));
 }
 
 std::string objects_text(const report& r) {
@@ -72,12 +42,7 @@ std::string objects_text(const report& r) {
   std::vector<row> rows{{"object", "version", "size", "seconds", "goodput", ""}};
   for (const auto* o : order) {
     if (rows.size() > rows_max) break;
-    std::string note;
-    if (o->problem.code != errc::ok) {
-      note = "FAILED: " + printable(describe(o->problem));
-    } else if (o->encoding == "none") {
-      note = "was there already";
-    }
+    const auto note = o->problem.code != errc::ok ? "FAILED: " + printable(describe(o->problem)) : encoding_text(r, *o);
     const bool moved = o->seconds > 0 && o->encoding != "none" && o->problem.code == errc::ok;
     rows.push_back({short_name(o->name), std::to_string(o->version), bytes_text(o->bytes),
                     fmt::format("{:.3f}", o->seconds),
@@ -113,6 +78,12 @@ std::string receivers_text(const report& r) {
   return out;
 }
 
+json holds_json(const receiver_report& one) {
+  json out = json::object();
+  for (const auto& [object, version] : one.holds) out[object] = version;
+  return out;
+}
+
 json object_json(const object_report& o) {
   json out = {
       {"name", o.name}, {"version", o.version}, {"bytes", o.bytes}, {"encoding", o.encoding}, {"seconds", o.seconds}};
@@ -145,6 +116,8 @@ std::string summary_text(const report& r) {
                      bytes_text(r.bulk.bytes), r.bulk.transport);
   if (r.sender && r.egress_ratio > 0)
     out += fmt::format("; egress {:.3f} x the objects, headers included", r.egress_ratio);
+  if (!r.sender && r.delta_bytes > 0)
+    out += fmt::format(" for {} of objects", bytes_text(bytes));
   out += "\n";
   out += fmt::format("repairs     {} NACK{}; {} by multicast, {} by unicast", r.repair.nacks,
                      r.repair.nacks == 1 ? "" : "s", bytes_text(r.repair.multicast_bytes),
@@ -182,13 +155,14 @@ json summary_json(const report& r, exit_code exit) {
     receivers.push_back({{"id", one.id},
                          {"state", one.state},
                          {"reason", one.reason},
+                         {"holds", holds_json(one)},
                          {"deaf", one.deaf},
                          {"left_rate_loop", one.left_rate_loop},
                          {"nacks", one.nacks},
                          {"repaired_bytes", one.repaired_bytes}});
   for (const auto& [stage, seconds] : stage_list(r.stages)) stages[std::string(stage)] = seconds;
   for (const auto& [reason, count] : r.dropped) dropped[reason] = count;
-  return {
+  json out = {
       {"event", "summary"},
       {"role", r.sender ? "sender" : "receiver"},
       {"ok", exit == exit_complete},
@@ -206,11 +180,17 @@ json summary_json(const report& r, exit_code exit) {
         {"nacks", r.repair.nacks}}},
       {"egress_ratio", r.egress_ratio},
       {"resumed_bytes", r.resumed_bytes},
+      {"delta_bytes", r.delta_bytes},
       {"bad_blocks", r.bad_blocks},
       {"receivers", receivers},
       {"interfaces", r.interfaces},
       {"dropped", dropped},
       {"warnings", r.warnings}};
+  if (r.sender) {
+    out["plan"] = plan_json(r.plan);
+    out["plan"]["measured"] = {{"group_bytes", r.bulk.bytes}, {"seconds", r.seconds}};
+  }
+  return out;
 }
 
 }  // namespace ddf::tools

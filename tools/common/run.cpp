@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "tools/common/output.hpp"
+#include "tools/common/plan_text.hpp"
 #include "tools/common/report_text.hpp"
 #include "tools/common/units.hpp"
 
@@ -45,13 +46,13 @@ report watch(const session& s, console& out, const interrupts& signals, const st
   return r;
 }
 
-exit_code tell_end(const report& r, exit_code exit, console& out) {
+exit_code tell_end(const report& r, exit_code exit, console& out, bool explain) {
   for (const auto& warning : r.warnings) out.warning(warning);
   if (r.outcome.code != errc::ok) out.error(describe(r.outcome));
   if (out.options().json) {
     out.event(summary_json(r, exit));
   } else if (!out.options().quiet) {
-    write_output(summary_text(r));
+    write_output(summary_text(r) + (explain ? plan_outcome_text(r) : std::string()));
   }
   return finish_output(out.program()) || exit != exit_complete ? exit : exit_failed;
 }

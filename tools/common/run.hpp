@@ -23,8 +23,9 @@ struct session {
 report watch(const session& s, console& out, const interrupts& signals, const std::function<void()>& on_tick = {});
 
 /// Tells the end: warnings not told yet, the error, the summary. Input: `exit`, what the program will exit with.
+/// Input: `explain`: also what was planned beside what was measured.
 /// Output: that, or exit_failed when standard output took not all of it.
-exit_code tell_end(const report& r, exit_code exit, console& out);
+exit_code tell_end(const report& r, exit_code exit, console& out, bool explain = false);
 
 /// The same when there was no session: the report says nothing but why.
 exit_code tell_failure(const error& e, bool sender, console& out);

@@ -9,10 +9,25 @@
 #include "tools/common/output.hpp"
 #include "tools/common/report_text.hpp"
 #include "tools/common/run.hpp"
+#include "tools/mcsend/explanation.hpp"
 #include "tools/mcsend/options.hpp"
+#include "tools/mcsend/watching.hpp"
 
 namespace ddf::tools {
 namespace {
+
+/// Nothing was sent, so nothing is complete and nobody failed.
+exit_code tell_dry_run(report r, console& out) {
+  r.objects.clear();
+  for (auto& one : r.receivers) {
+    one.state = "waiting";
+    one.reason.clear();
+  }
+  if (out.options().json) return tell_end(r, exit_complete, out);
+  for (const auto& warning : r.warnings) out.warning(warning);
+  if (!out.options().quiet) write_output("nothing was sent (--dry-run)\n");
+  return finish_output(out.program()) ? exit_complete : exit_failed;
+}
 
 int run(int argc, char** argv) {
   mcsend_options options;
@@ -29,15 +44,21 @@ int run(int argc, char** argv) {
   options.publisher.log = out.sink();
   auto opened = publisher::open(options.publisher);
   if (!opened) return tell_failure(opened.error(), true, out);
+  if (options.watch) return publish_versions(options, **opened, out, signals);
+
+  explanation plan;
+  if (options.explain) options.publish.on_plan = plan.hook();
   auto published = (*opened)->publish_paths(options.paths, options.publish);
   if (!published) return tell_failure(published.error(), true, out);
 
   auto& ticket = **published;
-  const auto r = watch({[&](std::chrono::nanoseconds limit) { return ticket.wait_for(limit); },
-                        [&] { return ticket.wait(); }, [&] { return ticket.snapshot(); }, [&] { ticket.cancel(); }},
-                       out, signals);
-  for (const auto& object : r.objects) { out.event(object_event(object)); }
-  return tell_end(r, exit_code_of(r.outcome.code), out);
+  auto r = watch({[&](std::chrono::nanoseconds limit) { return ticket.wait_for(limit); }, [&] { return ticket.wait(); },
+                  [&] { return ticket.snapshot(); }, [&] { ticket.cancel(); }},
+                 out, signals, [&] { plan.tell(out); });
+  plan.tell(out);
+  if (options.publish.dry_run && r.outcome.code == errc::ok) return tell_dry_run(std::move(r), out);
+  for (const auto& object : r.objects) out.event(object_event(object));
+  return tell_end(r, exit_code_of(r.outcome.code), out, options.explain);
 }
 
 }  // namespace

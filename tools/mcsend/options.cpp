@@ -25,6 +25,12 @@ constexpr std::string_view examples = R"(  mcsend model.safetensors
       under another name, with a version of your own, at 5 Gbit/s
   mcsend --interface eth1 --expect 3 --quorum 2 --json data.bin
       through one interface; a success when 2 receivers have it; a report for programs
+  mcsend --name policy --explain step-101.safetensors
+      what is sent to whom, and why: receivers that hold an older version get what changed
+  mcsend --watch --name policy latest.safetensors
+      each new version of the file as it appears, until interrupted
+  mcsend --name tuned --base base@3 tuned.safetensors
+      to receivers of base: what differs from its version 3
   mcsend --serve -- -odd-name
       stay for receivers that come later; -- ends the options
 )";
@@ -36,6 +42,7 @@ constexpr std::string_view exits = R"(  0 all complete and verified          1 a
 )";
 
 constexpr std::uint64_t receivers_max = 1'000'000;
+constexpr std::uint64_t keep_max = 1000;
 
 /// The last component of a path; of the folder that it stands for, when that is "." or "..".
 std::string last_component(const std::string& path) {
@@ -83,6 +90,86 @@ command_line mcsend_command_line(mcsend_options& options) {
          return {};
        },
        .command_line_only = true});
+  line.add({.name = "watch",
+            .kind = setting_kind::flag,
+            .help = "stay, and publish each new version of the PATHs as it appears, once nobody writes to it any more; "
+                    "until interrupted",
+            .default_text = "false",
+            .set = set_flag(options.watch)});
+  line.add({.name = "settle",
+            .value = "TIME",
+            .help = "with --watch: how long nothing may change before a version counts as written (default 1s)",
+            .default_text = "1s",
+            .set = set_time(options.settle, std::chrono::nanoseconds(1))});
+  line.group("Deltas");
+  line.add({.name = "base",
+            .value = "auto|none|NAME@VERSION",
+            .help = "which version receivers get what changed from: auto, any earlier one they hold (default); none: all "
+                    "get the whole; or one that was published from here, also of another object",
+            .default_text = "auto",
+            .set = [&](const std::string& text) -> result<void> {
+              if (text != "auto" && text != "none") {
+                const auto at = text.rfind('@');
+                if (at == std::string::npos ||
+                    !parse_count(text.substr(at + 1), 1, std::numeric_limits<std::uint64_t>::max()))
+                  return fail(errc::invalid_argument,
+                              fmt::format("read '{}'; allowed: auto, none or NAME@VERSION, as in policy@41", text));
+                if (auto usable = check_object_name(text.substr(0, at)); !usable) return usable;
+              }
+              options.publish.base = text;
+              return {};
+            }});
+  line.add({.name = "delta",
+            .value = "auto|fast",
+            .help = "fast: deltas that are quick to make and apply rather than small (default auto: small, but on links "
+                    "of more than 20 Gbit/s)",
+            .default_text = "auto",
+            .set = [&](const std::string& text) -> result<void> {
+              if (text != "auto" && text != "fast")
+                return fail(errc::invalid_argument, fmt::format("read '{}'; allowed: auto or fast", text));
+              options.publish.fast = text == "fast";
+              return {};
+            }});
+  line.add({.name = "keep",
+            .value = "N",
+            .help = "of how many published versions a copy stays in the state folder, for deltas after the file was "
+                    "overwritten (default 0)",
+            .default_text = "0",
+            .set = [&](const std::string& text) -> result<void> {
+              const auto count = parse_count(text, 0, keep_max);
+              if (!count) return tl::unexpected(count.error());
+              options.publisher.keep = static_cast<unsigned>(*count);
+              return {};
+            }});
+  line.add({.name = "consistency",
+            .value = "versioned|immutable|append-only",
+            .help = "versioned: each publication is a version (default); immutable: the first one is the last; "
+                    "append-only: files only grow, and what was there is not read again",
+            .default_text = "versioned",
+            .set = [&](const std::string& text) -> result<void> {
+              if (text == "versioned")
+                options.publish.consistent = consistency::versioned;
+              else if (text == "immutable")
+                options.publish.consistent = consistency::immutable;
+              else if (text == "append-only")
+                options.publish.consistent = consistency::append_only;
+              else
+                return fail(errc::invalid_argument,
+                            fmt::format("read '{}'; allowed: versioned, immutable or append-only", text));
+              return {};
+            }});
+  line.add({.name = "explain",
+            .kind = setting_kind::flag,
+            .help = "tell the plan before sending: who holds what, what each gets and why, in bytes and seconds; "
+                    "afterwards the estimate beside the measured",
+            .default_text = "false",
+            .set = set_flag(options.explain)});
+  line.add({.name = "dry-run",
+            .kind = setting_kind::flag,
+            .help = "tell the plan and stop there: nothing is sent",
+            .default_text = "false",
+            .set = set_flag(options.publish.dry_run),
+            .command_line_only = true});
   line.group("Receivers");
   line.add({.name = "expect",
             .value = "N",
@@ -160,6 +247,13 @@ command_line mcsend_command_line(mcsend_options& options) {
 
 result<void> complete(mcsend_options& options, const std::vector<std::string>& arguments) {
   static_cast<network_options&>(options.publisher) = options.network;
+  if (options.publish.dry_run) options.explain = true;
+  if (options.watch && options.publish.dry_run)
+    return fail(errc::invalid_argument, "--watch and --dry-run exclude each other");
+  if (options.watch && options.publish.version != 0)
+    return fail(errc::invalid_argument, "--watch: each version has a number of its own; leave --object-version out");
+  if (options.watch && options.publish.consistent == consistency::immutable)
+    return fail(errc::invalid_argument, "--watch: an immutable object has one version only");
   if (!options.name.empty() && arguments.size() > 1)
     return fail(errc::invalid_argument,
                 fmt::format("--name: is for one PATH, and there are {}; publish a folder, or run mcsend once for each",

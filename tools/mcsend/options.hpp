@@ -1,5 +1,6 @@
 // The options of mcsend.
 #pragma once
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ struct mcsend_options : common_options {
   publish_options publish;
   std::string name;
   std::vector<path_source> paths;
+  bool explain = false;
+  bool watch = false;
+  std::chrono::nanoseconds settle = std::chrono::seconds(1);
 };
 
 /// Declares mcsend's options. Precondition: `options` outlives the result.
