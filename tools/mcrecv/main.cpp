@@ -22,12 +22,14 @@ namespace {
 /// What comes from other threads, until the main thread tells it.
 class arrivals {
  public:
-  /// Output: whether it is news: an object that matches two patterns comes once for each.
+  /// Output: whether it is news. It is not when the last one of that name was the same version with the same bytes: an
+  /// object that matches two patterns comes once for each, and one that is published again comes again.
   bool add(const object& version) {
     const std::lock_guard lock(mutex_);
-    const auto [known, is_new] = versions_.emplace(version.name(), version.version());
-    if (!is_new && known->second == version.version()) return false;
-    known->second = version.version();
+    told now{version.version(), version.root()};
+    auto& last = versions_[version.name()];
+    if (last == now) return false;
+    last = std::move(now);
     objects_.push_back(
         {.name = version.name(), .version = version.version(), .bytes = version.bytes(), .path = version.path()});
     return true;
@@ -60,8 +62,14 @@ class arrivals {
   }
 
  private:
+  struct told {
+    std::uint64_t version = 0;
+    std::string root;
+    bool operator==(const told&) const = default;
+  };
+
   std::mutex mutex_;
-  std::map<std::string, std::uint64_t> versions_;  // the last one told, by name
+  std::map<std::string, told> versions_;  // the last one, by name
   std::vector<object_report> objects_;
   std::vector<std::string> failures_;
 };

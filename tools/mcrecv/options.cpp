@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "tools/common/units.hpp"
+
 namespace ddf::tools {
 namespace {
 
@@ -18,6 +20,8 @@ constexpr std::string_view examples = R"(  mcrecv
       stay, and run a command after each complete version of one object
   mcrecv --follow --exec 'echo "$DDF_NAME version $DDF_VERSION is $DDF_PATH"'
       what the command learns
+  mcrecv --follow --keep 2 'acme/**'
+      keep up, and leave the two versions before the newest readable
   mcrecv --interface eth1 --group 239.1.2.3:7700 --json
       through one interface, on another group; a report for programs
 )";
@@ -28,6 +32,8 @@ constexpr std::string_view exits =
   4 what arrived is not what was announced  5 not complete by the deadline
   6 refused                                 130 interrupted
 )";
+
+constexpr std::uint64_t keep_max = 1000;
 
 }  // namespace
 
@@ -60,6 +66,17 @@ command_line mcrecv_command_line(mcrecv_options& options) {
             .help = "run COMMAND with /bin/sh after each complete version, with DDF_NAME, DDF_VERSION and DDF_PATH "
                     "set; its failure makes the exit status 1",
             .set = set_text(options.command, "a command for /bin/sh")});
+  line.add({.name = "keep",
+            .value = "N",
+            .help = "how many older versions of each object stay readable, in DIR/.ddf-versions/NAME.versions/NUMBER "
+                    "(default 0)",
+            .default_text = "0",
+            .set = [&](const std::string& text) -> result<void> {
+              const auto count = parse_count(text, 0, keep_max);
+              if (!count) return tl::unexpected(count.error());
+              subscriber.keep = static_cast<unsigned>(*count);
+              return {};
+            }});
   line.group("Sessions");
   line.add({.name = "follow",
             .kind = setting_kind::flag,
