@@ -31,6 +31,7 @@ class version_watch {
   exit_code run() {
     while (wait_for_version()) {
       settled_.take();
+      verdict_ = settling::verdict::known;
       auto ticket = publisher_.publish_paths(options_.paths, next_options());
       if (ticket) {
         serve(**ticket);
