@@ -79,6 +79,12 @@ class CommandLine(unittest.TestCase):
             ("mcsend", "--linger", ["1 fortnight"], ["30s"]),
             ("mcsend", "--expect", ["-1", "x", "1.5", "4294967296"], ["whole number"]),
             ("mcsend", "--quorum", ["0", "most", "-1"], ["whole number", "all"]),
+            ("mcsend", "--base", ["policy", "policy@", "policy@x", "policy@0", "@3"], []),
+            ("mcsend", "--delta", ["small"], ["auto or fast"]),
+            ("mcsend", "--keep", ["-1", "many", "1001"], ["whole number"]),
+            ("mcsend", "--settle", ["0s", "-1s", "soon"], ["30s"]),
+            ("mcsend", "--consistency", ["strict"], ["versioned, immutable or append-only"]),
+            ("mcrecv", "--keep", ["-1", "all"], ["whole number"]),
             ("mcsend", "--object-version", ["0", "-1", "v2", "18446744073709551616"], ["whole number", "next"]),
             ("mcrecv", "--timeout", ["0s", "-1s", "never"], ["30s"]),
         ]
@@ -119,10 +125,19 @@ class CommandLine(unittest.TestCase):
         self.refused("mcrecv", "", says=["NAME-PATTERN", "empty"])
         self.refused("mcrecv", "--state", "none", says=["--state", "resumed"])
         # Options of later versions do not exist.
-        for option in ("--watch", "--base=auto", "--explain", "--dry-run"):
-            self.refused("mcsend", option, "file", says=[option.split("=")[0]])
-        for option in ("--keep=3", "--doctor"):
+        self.refused("mcrecv", "--doctor", says=["--doctor"])
+        # Options of one program are none of the other.
+        for option in ("--watch", "--base=auto", "--explain"):
             self.refused("mcrecv", option, says=[option.split("=")[0]])
+
+    def test_what_watching_excludes(self):
+        self.refused("mcsend", "--watch", "--dry-run", "file", says=["--watch", "--dry-run"])
+        self.refused("mcsend", "--watch", "--object-version", "3", "file", says=["--watch", "--object-version"])
+        self.refused("mcsend", "--watch", "--consistency", "immutable", "file", says=["--watch", "immutable"])
+
+    def test_a_dry_run_without_receivers_has_no_plan(self):
+        done = run("mcsend", "--json", *QUICK["mcsend"], "--dry-run", "file")
+        self.assertEqual(done.returncode, 3, done.stderr)
 
     def test_names(self):
         self.refused("mcsend", "--name", "x", "file", "folder", says=["--name", "one PATH"])

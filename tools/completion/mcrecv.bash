@@ -18,8 +18,8 @@ _ddf_mcrecv() {
     --config) files=-f ;;
     --output | --state) files=-d ;;
     --exec) files=-c ;;
-    --timeout | --group | --source | --ttl) ;;
-    *) [[ $word == -* ]] && words='--output --state --exec --follow --once --timeout
+    --keep | --timeout | --group | --source | --ttl) ;;
+    *) [[ $word == -* ]] && words='--output --state --exec --keep --follow --once --timeout
              --group --interface --source --ttl --multicast --repair --transport --mtu
              --json --progress -v --verbose -q --quiet --config --version -h --help' ;;
   esac

@@ -3,6 +3,7 @@ complete -c mcrecv -f
 complete -c mcrecv -l output -x -a '(__fish_complete_directories)' -d 'the folder that objects appear in'
 complete -c mcrecv -l state -x -a '(__fish_complete_directories)' -d 'where interrupted transfers are remembered'
 complete -c mcrecv -l exec -x -a '(__fish_complete_command)' -d 'run a command after each complete version'
+complete -c mcrecv -l keep -x -d 'how many older versions stay readable'
 complete -c mcrecv -l follow -d 'keep receiving until interrupted'
 complete -c mcrecv -l once -d 'exit when the session is complete'
 complete -c mcrecv -l timeout -x -d 'how long to wait for a sender'

@@ -19,12 +19,16 @@ _ddf_mcsend() {
     --object-version) words=next ;;
     --deadline) words=none ;;
     --quorum) words=all ;;
+    --base) words='auto none' ;;
+    --delta) words='auto fast' ;;
+    --consistency) words='versioned immutable append-only' ;;
     --rate) words='auto 1G 10G 100G 400Mbit' ;;
     --state) words=none files=-d ;;
-    --name | --expect | --wait | --linger | --group | --source | --ttl) ;;
+    --name | --keep | --settle | --expect | --wait | --linger | --group | --source | --ttl) ;;
     *)
       if [[ $word == -* ]]; then
-        words='--name --object-version --expect --wait --deadline --quorum --linger --serve --rate --state
+        words='--name --object-version --watch --settle --base --delta --keep --consistency --explain
+             --dry-run --expect --wait --deadline --quorum --linger --serve --rate --state
              --group --interface --source --ttl --multicast --repair --transport --mtu
              --json --progress -v --verbose -q --quiet --config --version -h --help'
       else

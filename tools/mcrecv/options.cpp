@@ -39,7 +39,7 @@ constexpr std::uint64_t keep_max = 1000;
 
 command_line mcrecv_command_line(mcrecv_options& options) {
   auto& subscriber = options.subscriber;
-  subscriber.output_directory = ".";
+  subscriber.output_directory = std::string(".");  // from a literal, g++ 12 warns of an overlap that is not there
   command_line line({.program = "mcrecv",
                      .arguments = "[NAME-PATTERN...]",
                      .about = std::string(about),

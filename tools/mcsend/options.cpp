@@ -114,7 +114,8 @@ command_line mcsend_command_line(mcsend_options& options) {
                     !parse_count(text.substr(at + 1), 1, std::numeric_limits<std::uint64_t>::max()))
                   return fail(errc::invalid_argument,
                               fmt::format("read '{}'; allowed: auto, none or NAME@VERSION, as in policy@41", text));
-                if (auto usable = check_object_name(text.substr(0, at)); !usable) return usable;
+                if (auto usable = check_object_name(text.substr(0, at)); !usable)
+                  return fail(errc::invalid_argument, fmt::format("read '{}': {}", text, usable.error().what));
               }
               options.publish.base = text;
               return {};

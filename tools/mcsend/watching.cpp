@@ -80,14 +80,20 @@ class version_watch {
 
   void serve(ticket& published) {
     bool replaced = false;
+    std::uint32_t told = 0;
     out_.restart();
     auto r = watch({[&](std::chrono::nanoseconds limit) { return published.wait_for(limit); },
                     [&] { return published.wait(); }, [&] { return published.snapshot(); }, [&] { published.cancel(); }},
                    out_, signals_, [&] {
                      plan_.tell(out_);
+                     const auto now = published.snapshot();
+                     if (now.phase == progress::phase::lingering && now.receivers_complete > told) {
+                       told = now.receivers_complete;
+                       out_.info(fmt::format("complete at {} receiver{}; watching for the next version", told, told == 1 ? "" : "s"));
+                     }
                      if (replaced || look() != settling::verdict::ready) return;
                      // Nobody can get any more of what was overwritten.
-                     if (!may_replace(published.snapshot()) && !settled_.taken_is_gone()) return;
+                     if (!may_replace(now) && !settled_.taken_is_gone()) return;
                      replaced = true;
                      published.cancel();
                    });
