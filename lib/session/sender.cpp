@@ -327,7 +327,8 @@ bool sender::table_ready(std::uint32_t object) const {
 
 void sender::settle(time_point now) {
   if (finished_ || closing_) return;
-  const bool late = options_.deadline > 0ns && now - times_.opened >= options_.deadline;
+  // Who comes to a holder after the deadline is not meant by it.
+  const bool late = options_.deadline > 0ns && now - times_.opened >= options_.deadline && !(options_.serve && deadline_passed_);
   if (late && options_.group_commit && !committed_ && state_ != session_state::gathering) {
     for (member& m : members_)
       if (m.state == member_state::active && !m.prepared) end_member(m, member_state::incomplete, "not prepared by the deadline");

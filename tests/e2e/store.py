@@ -199,6 +199,19 @@ def a_holder_serves_receivers_that_come_one_by_one(field):
     check([r["state"] for r in sender.summary()["receivers"]] == ["complete"] * 3, "it served them all", sender)
 
 
+@case(receivers=2, changes=False)
+def a_holder_serves_who_comes_after_its_deadline(field):
+    field.file("model.bin", MiB)
+    sender = field.send("--serve", "--wait", "200ms", "--deadline", "1500ms", "model.bin")
+    field.complete(field.receive(host=1), "model.bin", limit=10)
+    time.sleep(1.6)
+    field.complete(field.receive(host=2), "model.bin", limit=10)
+    time.sleep(0.2)
+    check(sender.running, "it ended", sender)
+    sender.process.signal(signal.SIGTERM)
+    sender.wait(3, 0)
+
+
 @case("64", receivers=1, changes=False)
 def the_summaries_tell_where_the_time_went(field):
     field.file("model.bin", 64 * MiB)
