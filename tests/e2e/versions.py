@@ -223,6 +223,97 @@ def a_watched_folder_and_a_watched_link_are_followed(field):
         field.also(f"current/{name}", f"{field.source}/step-2/{name}")
 
 
+@case("delta", receivers=2, changes=False)
+def a_watched_file_that_is_overwritten_while_it_is_sent_is_published_again_when_it_has_settled(field):
+    site = Site(field)
+    log = f"{field.directory}/ran"
+    receiver = site.receive(1, "--follow", "--exec", HOOK + log)
+    watched = field.file("latest", 16 * MiB)
+    sender = site.send(watched, "--watch", "--settle", "300ms", "--rate", "40Mbit")
+    receiver.wait_bytes(2 * MiB)
+    overwritten = site.version(1, changed(watched, f"{field.source}/next", seed=5))
+    with open(overwritten, "rb") as new, open(watched, "r+b") as out:
+        out.write(new.read())
+    (_, seen), = told_by_hook(log, 1, limit=20)
+    check(seen == digest(overwritten), "something else was complete", sender, receiver)
+    sender.process.signal(signal.SIGTERM)
+    sender.wait(5, 0)
+    receiver.process.signal(signal.SIGTERM)
+    receiver.wait(5, 0)
+    site.has(receiver, overwritten)
+    check(len(told_by_hook(log, 1)) == 1, "a hook ran for what was overwritten", receiver)
+
+
+@case("delta", receivers=2, changes=False)
+def a_lost_receiver_does_not_hold_the_next_version_up_and_a_slow_command_can_read_its_version(field):
+    site = Site(field)
+    log = f"{field.directory}/ran"
+    follower = site.receive(1, "--follow", "--exec", f'sleep 2.5; cat "$DDF_PATH" > /dev/null && echo $DDF_VERSION >> {log}')
+    doomed = site.receive(2, "--follow")
+    watched, kept = f"{field.source}/latest", []
+
+    def write(number):
+        path = site.version(number, changed(field.file("base", 2 * MiB), f"{field.source}/v{number}", seed=number))
+        shutil.copyfile(path, f"{field.source}/new")
+        os.rename(f"{field.source}/new", watched)
+        kept.append(path)
+
+    write(1)
+    sender = site.send(watched, "--watch", "--settle", "200ms", "--rate", "10Mbit", expect=2)
+    doomed.wait_bytes(512 * KiB)
+    doomed.kill()
+    follower.wait_for("version 1 is complete|\"version\":1", limit=10)
+    write(2)   # while the command for version 1 sleeps
+    follower.wait_for("\"version\":2", limit=15)
+    site.has(follower, kept[1])
+    check(told_by_hook(log, 2) == [["1"], ["2"]], "the commands", follower)
+    sender.process.signal(signal.SIGTERM)
+    sender.wait(5, 5)   # it was one of those that took part
+    follower.process.signal(signal.SIGTERM)
+    follower.wait(5, 0)
+    states = [[r["state"] for r in s["receivers"]] for s in sender.events("summary")]
+    check(sorted(states[0]) == ["complete", "lost"] and states[1] == ["complete"], f"the receivers were {states}", sender)
+
+
+@case("delta", receivers=1, changes=False)
+def a_watched_file_that_is_written_to_where_it_is_has_its_copy_for_a_base(field):
+    site = Site(field)
+    receiver = site.receive(1, "--follow", "--keep", "1")
+    watched = field.file("latest", 8 * MiB)
+    site.version(1, shutil.copyfile(watched, f"{field.source}/as-it-was"))
+    field.also(".ddf-versions/policy.versions/1", f"{field.source}/as-it-was")
+    sender = site.send(watched, "--watch", "--settle", "300ms", "--keep", "1")
+    receiver.wait_for("\"version\":1", limit=10)
+    deadline = time.monotonic() + 5
+    while not (os.path.isdir(f"{site.state}/bases") and any(name.endswith(".data") for name in os.listdir(f"{site.state}/bases"))):
+        check(time.monotonic() < deadline, "no copy is made", sender)
+        time.sleep(0.05)
+    changed(watched, watched, seed=6)
+    site.version(2, watched)
+    receiver.wait_for("\"version\":2", limit=10)
+    for tool in (sender, receiver):
+        tool.process.signal(signal.SIGTERM)
+        tool.wait(5, 0)
+    check(sender.events("summary")[1]["bulk"]["bytes"] < 200 * KiB, "the copy was not used", sender)
+
+
+@case("delta", receivers=1, changes=False)
+def watching_without_a_state_folder_counts_its_versions_and_makes_deltas(field):
+    site = Site(field)
+    receiver = site.receive(1, "--follow")
+    first = site.version(1, field.file("v1", 4 * MiB))
+    watched = shutil.copyfile(first, f"{field.source}/latest")
+    sender = field.send("--watch", "--settle", "200ms", *site.group, watched, state="none")
+    receiver.wait_for("\"version\":1", limit=10)
+    second = site.version(2, changed(first, f"{field.source}/v2"))
+    os.rename(shutil.copyfile(second, f"{field.source}/new"), watched)
+    receiver.wait_for("\"version\":2", limit=10)
+    for tool in (sender, receiver):
+        tool.process.signal(signal.SIGTERM)
+        tool.wait(5, 0)
+    check(sender.events("summary")[1]["objects"][0]["encoding"] == "delta", "no delta was made", sender)
+
+
 @case("delta", receivers=1, changes=False)
 def the_command_runs_once_for_a_version_that_is_published_again(field):
     site = Site(field)

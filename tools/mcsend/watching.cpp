@@ -68,6 +68,7 @@ class version_watch {
   publish_options next_options() {
     publish_options how = options_.publish;
     how.serve = true;
+    how.deadline = {};  // is for the next version, see serve(): until then nobody need be given up
     // A version is a session of its own, and those who follow come back at once.
     if (followers_ != 0) {
       how.expect = followers_;
@@ -79,8 +80,9 @@ class version_watch {
   }
 
   void serve(ticket& published) {
-    bool replaced = false;
+    bool replaced = false, overdue = false;
     std::uint32_t told = 0;
+    const auto began = clock::now();
     out_.restart();
     auto r = watch({[&](std::chrono::nanoseconds limit) { return published.wait_for(limit); },
                     [&] { return published.wait(); }, [&] { return published.snapshot(); }, [&] { published.cancel(); }},
@@ -93,7 +95,11 @@ class version_watch {
                      }
                      if (replaced || look() != settling::verdict::ready) return;
                      // Nobody can get any more of what was overwritten.
-                     if (!may_replace(now) && !settled_.taken_is_gone()) return;
+                     if (!may_replace(now) && !settled_.taken_is_gone()) {
+                       const auto deadline = options_.publish.deadline;
+                       if (deadline.count() == 0 || clock::now() - began < deadline) return;
+                       overdue = true;
+                     }
                      replaced = true;
                      published.cancel();
                    });
@@ -115,7 +121,14 @@ class version_watch {
         verdict_ = settling::verdict::changing;
       }
     }
-    if (r.outcome.code == errc::interrupted && !interrupted) again = true;  // whom the next version overtook
+    if (overdue && !interrupted) {
+      r.outcome = {errc::incomplete, 0,
+                   fmt::format("{} of {} receivers are complete; the deadline has passed, and the next version is there",
+                               complete, r.receivers.size())};
+      for (auto& o : r.objects) o.problem = r.outcome;
+    } else if (r.outcome.code == errc::interrupted && !interrupted) {
+      again = true;  // whom the next version overtook
+    }
     if (r.outcome.code == errc::ok)
       for (auto& o : r.objects) o.problem = {};
     followers_ = complete;
