@@ -112,6 +112,7 @@ result<std::vector<stream_row>> parse_stream_index(const stream_head& h, std::sp
         row.result = get_digest(r);
         if (!r.ok()) return malformed();
       }
+      if (i == 0 && !out.empty() && continues(out.back(), row)) return malformed();   // one group, cut in two
       out.push_back(row);
     }
   }

@@ -8,7 +8,8 @@
 //    whole  per block: digest (128); the block is sent as it is, outside the delta
 //  payloads, one after the other, in the order of the blocks (codecs/delta/block.hpp)
 //
-// Varints are little-endian groups of seven bits, at most ten bytes, the shortest form.
+// Varints are little-endian groups of seven bits, at most ten bytes, the shortest form. A group holds all the blocks that it can: one
+// list of blocks has one index.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -32,6 +33,9 @@ struct stream_head {
   std::uint64_t target_bytes = 0, base_bytes = 0;
   std::uint32_t index_bytes = 0;
 };
+
+/// The most that an index of so many blocks takes: each a group of its own, with the longest length and a digest.
+constexpr std::uint64_t index_bytes_max(std::uint64_t rows) { return rows * (1 + 10 + digest::size); }
 
 /// Head and index. Sets `index_bytes` and the offsets of the rows' payloads. Input: `rows` with `bytes` of each payload.
 std::vector<std::byte> write_stream_head(stream_head& h, std::vector<stream_row>& rows);

@@ -60,6 +60,7 @@ result<void> delta_applier::begin() {
   if (!head) return tl::unexpected(head.error());
   if (head->target_root != task_.target_root || head->target_bytes != task_.target.size()) return refused("makes another version than announced");
   if (head->index_bytes > task_.stream_bytes - head_bytes) return refused("is too short");
+  if (head->index_bytes > delta::index_bytes_max(places_.size())) return refused("claims an index of impossible length");
   if (!wait_for(0, head_bytes + head->index_bytes)) return fail(errc::interrupted, "the transfer ended");
   if (!base_) {
     auto base = task_.open_base();
