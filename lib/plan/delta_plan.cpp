@@ -127,6 +127,12 @@ class planner {
 
 }  // namespace
 
+bool worth_a_delta(std::uint64_t object_bytes, const rates& r) {
+  const auto bytes = static_cast<double>(object_bytes);
+  const double whole = bytes / std::min(r.link, r.place) + bytes / r.link;   // until it is there, and that the group is busy
+  return bytes / r.encode + bytes / r.apply < whole;
+}
+
 object_plan plan_object(const object_facts& facts, const std::vector<delta_candidate>& candidates, const rates& r) {
   for (const delta_candidate& c : candidates) DDF_ASSERT(c.block_bytes.size() == facts.block_bytes.size());
   const planner p(facts, candidates, r);

@@ -28,7 +28,8 @@ struct object_facts {
 
 struct rates {   // bytes per second
   double link = 1.25e9;      // what the group takes
-  double apply = 1.5e9;      // of target, by which a receiver applies a delta and verifies the result
+  double encode = 2.6e9;     // of target, by which the sender compares and encodes
+  double apply = 2.0e9;      // of target, by which a receiver applies a delta, verifies and writes the result
   double place = 2.0e9;      // by which it writes and verifies a whole object
   double loss = 0.002;       // share of packets that is sent again, to one receiver each
 };
@@ -54,6 +55,10 @@ struct object_plan {
   double seconds = 0;                 // until the last receiver has it
   std::vector<choice> choices;
 };
+
+/// Whether a delta is worth making at all: one of no bytes, made and applied, would cost less than the whole. Where the link is
+/// faster than comparing and applying it does not.
+bool worth_a_delta(std::uint64_t object_bytes, const rates& r);
 
 /// Cost: O(blocks × candidates).
 object_plan plan_object(const object_facts& facts, const std::vector<delta_candidate>& candidates, const rates& r);

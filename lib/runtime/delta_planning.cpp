@@ -25,8 +25,9 @@ result<void> delta_planning::run(const std::atomic<bool>& abandon) {
   for (object& o : objects) {
     const manifest& m = o.description;
     std::vector<made_delta> made;
+    const bool worth_it = forced || worth_a_delta(m.size(), measured);
     for (delta_base& base : o.bases) {
-      if (!wants_deltas || (o.digests_known && base.digests.root == o.digests.root)) continue;
+      if (!wants_deltas || !worth_it || (o.digests_known && base.digests.root == o.digests.root)) continue;
       delta_options how = options;
       if (changed_known && base.digests.root == changed_from) how.changed = &changed;
       auto one = make_delta(m, *o.source, o.digests, o.digests_known, base, how, abandon);
@@ -81,7 +82,13 @@ result<void> delta_planning::run(const std::atomic<bool>& abandon) {
     report.seconds += chosen.seconds;
     for (const choice& c : chosen.choices) {
       plan_choice one{m.name, c.receivers, c.holds, c.takes, c.delta_bytes, c.whole_bytes, c.delta_seconds, c.whole_seconds, c.reason};
-      if (c.holds == "nothing" && without_base == c.receivers) one.holds = "versions that are not known here", one.reason = "their base is not known here any more";
+      if (c.holds == "nothing" && without_base != 0) {
+        one.receivers = o.demand.with_nothing;
+        if (one.receivers != 0) report.choices.push_back(one);
+        one.receivers = without_base;
+        one.holds = "older versions";
+        one.reason = !wants_deltas ? "no deltas are wanted" : !worth_it ? "on a link this fast, making and applying a delta takes longer than the whole" : "what they hold is not known here, or not any more";
+      }
       report.choices.push_back(std::move(one));
     }
     for (const made_delta& d : made)

@@ -24,7 +24,7 @@ struct delta_planning {
   };
   std::vector<object> objects;                     // those that somebody holds a version of
   delta_options options;
-  bool wants_deltas = true;
+  bool wants_deltas = true, forced = false;        // forced: made also where they seem not worth it
   rates measured;
   range_set changed;                               // bytes that may differ, when `changed_known`, from `changed_from`
   bool changed_known = false;

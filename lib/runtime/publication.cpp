@@ -6,6 +6,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
 namespace ddf {
 
@@ -292,6 +293,7 @@ void publication::plan() {
     const session_source::item& it = source_.object(o);
     p->objects.push_back({o, manifests_[o], it.source, it.digests, source_.table_known(o), {}, {}});
   }
+  p->forced = options_.base != "auto";
   p->wants_deltas = options_.base != "none" && options_.consistent != consistency::immutable;
   p->options.profile = options_.fast ? delta::profile::fast : delta::profile::tight;
   p->options.scratch_folder = shell_.scratch_folder;
@@ -300,6 +302,10 @@ void publication::plan() {
     if (engine_->active_rails() >> r & 1) names.push_back(shell_.rails[r].interface.name);
   if (const double link = link_bytes_per_s(names); link > 0) p->measured.link = link;
   if (shell_.options.rate_bytes_per_s != 0) p->measured.link = std::min(p->measured.link, static_cast<double>(shell_.options.rate_bytes_per_s));
+  // Measured per core of such hosts, on files in the page cache; receivers are taken to be like this one.
+  const unsigned cores = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);
+  p->measured.encode = 1.3e9 * cores;
+  p->measured.apply = 1.0e9 * cores;
   if (p->measured.link > 2.5e9) p->options.profile = delta::profile::fast;   // above 20 Gbit/s tight coding is slower than the link
   // The bases that receivers hold and that are known here.
   for (delta_planning::object& o : p->objects) {

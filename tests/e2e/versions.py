@@ -461,4 +461,25 @@ def another_object_may_be_the_base(field):
     unknown.says("base@7", "known are 1")
 
 
+@case("delta", receivers=3, changes=False)
+def a_group_switches_together_or_not_at_all(field):
+    site = Site(field)
+    old = site.version(1, field.file("step-100", 8 * MiB))
+    site.publish(old, receivers=(1, 2))
+    new = site.version(2, changed(old, f"{field.source}/step-101"))
+    good, late = site.receive(1), site.receive(2)
+    sender = site.send(new, "--commit", "group", "--wait", "1s", expect=3)   # a third is expected, and never comes
+    for receiver in (good, late):
+        receiver.wait(15, 5)
+        site.has(receiver, old)
+    sender.wait(10, 5)
+    sender.says("the group did not switch: 2 of 3")
+    together = [site.receive(1), site.receive(2), site.receive(3)]
+    sender = site.send(new, "--commit", "group", "--deadline", "20s", expect=3)
+    for receiver in together:
+        receiver.wait(20, 0)
+        site.has(receiver, new)
+    sender.wait(10, 0)
+
+
 main()

@@ -102,6 +102,19 @@ BOOST_AUTO_TEST_CASE(apply_time_is_part_of_the_cost) {
   BOOST_TEST(q.deltas.size() == 1u);
 }
 
+BOOST_AUTO_TEST_CASE(on_a_link_faster_than_the_coders_no_delta_is_made) {
+  rates r;
+  r.encode = 2.6e9, r.apply = 2.0e9, r.place = 2.0e9;
+  r.link = 125e6;
+  BOOST_TEST(worth_a_delta(1 << 30, r));
+  r.link = 1.25e9;
+  BOOST_TEST(worth_a_delta(1 << 30, r));
+  r.link = 12.5e9;
+  BOOST_TEST(!worth_a_delta(1 << 30, r));
+  r.encode = 20e9, r.apply = 16e9;   // many cores
+  BOOST_TEST(worth_a_delta(1 << 30, r));
+}
+
 BOOST_AUTO_TEST_CASE(a_dense_delta_beside_a_whole_that_goes_anyway_is_not_sent) {
   const auto p = plan_object(facts(256, 8), {from(1, 4, 256, 0.6)}, slow_link());
   BOOST_TEST(p.deltas.empty());

@@ -19,6 +19,7 @@ _ddf_mcsend() {
     --object-version) words=next ;;
     --deadline) words=none ;;
     --quorum) words=all ;;
+    --commit) words="each group" ;;
     --base) words='auto none' ;;
     --delta) words='auto fast' ;;
     --consistency) words='versioned immutable append-only' ;;
@@ -28,7 +29,7 @@ _ddf_mcsend() {
     *)
       if [[ $word == -* ]]; then
         words='--name --object-version --watch --settle --base --delta --keep --consistency --explain
-             --dry-run --expect --wait --deadline --quorum --linger --serve --rate --state
+             --dry-run --expect --wait --deadline --quorum --commit --linger --serve --rate --state
              --group --interface --source --ttl --multicast --repair --transport --mtu
              --json --progress -v --verbose -q --quiet --config --version -h --help'
       else

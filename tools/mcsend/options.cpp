@@ -214,6 +214,16 @@ command_line mcsend_command_line(mcsend_options& options) {
               options.publish.quorum = static_cast<std::uint32_t>(*count);
               return {};
             }});
+  line.add({.name = "commit",
+            .value = "each|group",
+            .help = "each receiver shows a version as soon as it has it, or all at once when all, or the quorum, have it, "
+                    "and otherwise none (default each)",
+            .default_text = "each",
+            .set = [&](const std::string& text) -> result<void> {
+              if (text != "each" && text != "group") return fail(errc::invalid_argument, "give each or group");
+              options.publish.commit_together = text == "group";
+              return {};
+            }});
   line.add({.name = "linger",
             .value = "TIME",
             .help = "stay that long after the last receiver, for late ones (default 0s)",
