@@ -15,7 +15,6 @@ using namespace std::chrono_literals;
 static constexpr int batches_per_turn = 16;   // then what has arrived is looked at
 static constexpr duration snapshot_interval = 40ms;
 static constexpr std::size_t bases_most = 8;         // deltas of one object in one session
-static constexpr std::size_t files_held_most = 64;   // of the version published last, open for the delta to the next
 
 publication::publication(publisher_shell& shell, std::vector<session_source::item> items, const publish_options& options, std::uint64_t base_version,
                          std::vector<std::string> warnings)

@@ -19,6 +19,8 @@
 
 namespace ddf {
 
+inline constexpr std::size_t files_held_most = 64;   // open from the start of a publication, and of the version published last as the base of the next
+
 struct sender_rail_socket {
   network_interface interface;
   std::unique_ptr<udp_socket> socket;

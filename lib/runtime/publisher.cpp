@@ -82,9 +82,13 @@ class publisher_impl final : public publisher {
     if (paths.empty()) return fail(errc::invalid_argument, "nothing to publish: name at least one file or folder");
     std::vector<opened_source> sources;
     auto descriptors = std::make_shared<descriptor_cache>(128);
+    std::size_t held = 0;
     for (const path_source& p : paths) {
       auto opened = open_path(p, descriptors);
       if (!opened) return tl::unexpected(opened.error());
+      // Files are open from now on, as far as they are few: one that is replaced while receivers are waited for is sent as it was.
+      held += opened->description.parts.size();
+      if (held <= files_held_most) (void)opened->source->check_open();
       sources.push_back(std::move(*opened));
     }
     return start(std::move(sources), options);
