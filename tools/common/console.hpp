@@ -71,7 +71,7 @@ class console {
   const console_options options_;
   const std::chrono::steady_clock::time_point started_;
   const std::shared_ptr<log_queue> log_;
-  bool display_;         // the display is wanted, and not finished
+  bool display_;  // the display is wanted, and not finished
   std::set<std::string> warned_;
 
   std::optional<double> progress_at_;  // of the last event

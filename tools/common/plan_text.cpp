@@ -37,7 +37,8 @@ std::vector<block> blocks_of(const plan_report& p) {
   };
   for (const auto& c : p.choices) block_of(c.object).choices.push_back(&c);
   for (const auto& o : p.operations) block_of(o.object).operations.push_back(&o);
-  std::stable_sort(out.begin(), out.end(), [](const block& a, const block& b) { return a.group_bytes > b.group_bytes; });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const block& a, const block& b) { return a.group_bytes > b.group_bytes; });
   return out;
 }
 
@@ -71,7 +72,8 @@ std::string operations_text(const block& b) {
                       bytes_text(o->payload_bytes), fmt::format("{:.0f} %", share * 100)});
     }
     if (rows.size() > 2)
-      rows.push_back({"together", std::to_string(records), bytes_text(made), bytes_text(sent), sent == 0 ? "0 %" : "100 %"});
+      rows.push_back(
+          {"together", std::to_string(records), bytes_text(made), bytes_text(sent), sent == 0 ? "0 %" : "100 %"});
     out += fmt::format("  the changed blocks, from {}:\n", base) + table(rows, 4, "    ");
   }
   return out;
@@ -99,7 +101,8 @@ std::string plan_text(const plan_report& p) {
   std::string out;
   const auto blocks = blocks_of(p);
   for (std::size_t i = 0; i < blocks.size() && i < objects_max; ++i)
-    out += fmt::format("plan of '{}'\n", short_name(blocks[i].object)) + choices_text(blocks[i]) + operations_text(blocks[i]) + "\n";
+    out += fmt::format("plan of '{}'\n", short_name(blocks[i].object)) + choices_text(blocks[i]) +
+           operations_text(blocks[i]) + "\n";
   if (blocks.size() > objects_max) {
     std::uint64_t rest = 0;
     std::size_t idle = 0;
@@ -111,8 +114,9 @@ std::string plan_text(const plan_report& p) {
     if (idle > 0) out += fmt::format(", nothing for {} of them", idle);
     out += "\n\n";
   }
-  out += fmt::format("planned     {} to the group once, {} until the last receiver has it; comparing and encoding took {}\n",
-                     bytes_text(p.group_bytes), seconds_text(p.seconds), seconds_text(p.prepare_seconds));
+  out += fmt::format(
+      "planned     {} to the group once, {} until the last receiver has it; comparing and encoding took {}\n",
+      bytes_text(p.group_bytes), seconds_text(p.seconds), seconds_text(p.prepare_seconds));
   return out;
 }
 

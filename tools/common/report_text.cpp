@@ -29,7 +29,8 @@ std::string encoding_text(const report& r, const object_report& o) {
   if (o.bytes == 0) return way;
   // A receiver counts what came by session, so with several objects there is no share of one.
   if (!r.sender && r.objects.size() > 1) return way;
-  const auto bytes = r.sender ? planned_bytes(r.plan, o.name, o.bytes) : r.bulk.bytes + r.repair.multicast_bytes + r.repair.unicast_bytes;
+  const auto bytes = r.sender ? planned_bytes(r.plan, o.name, o.bytes)
+                              : r.bulk.bytes + r.repair.multicast_bytes + r.repair.unicast_bytes;
   return fmt::format("{}, {} {} ({})", way, bytes_text(bytes), r.sender ? "to the group" : "received",
                      share_text(static_cast<double>(bytes) / static_cast<double>(o.bytes)));
 }
@@ -116,8 +117,7 @@ std::string summary_text(const report& r) {
                      bytes_text(r.bulk.bytes), r.bulk.transport);
   if (r.sender && r.egress_ratio > 0)
     out += fmt::format("; egress {:.3f} x the objects, headers included", r.egress_ratio);
-  if (!r.sender && r.delta_bytes > 0)
-    out += fmt::format(" for {} of objects", bytes_text(bytes));
+  if (!r.sender && r.delta_bytes > 0) out += fmt::format(" for {} of objects", bytes_text(bytes));
   out += "\n";
   out += fmt::format("repairs     {} NACK{}; {} by multicast, {} by unicast", r.repair.nacks,
                      r.repair.nacks == 1 ? "" : "s", bytes_text(r.repair.multicast_bytes),
@@ -125,8 +125,7 @@ std::string summary_text(const report& r) {
   if (r.repair.peer_bytes > 0) out += fmt::format(", {} from peers", bytes_text(r.repair.peer_bytes));
   if (r.bad_blocks > 0) out += fmt::format("; {} bad blocks", r.bad_blocks);
   out += "\n";
-  if (r.resumed_bytes > 0)
-    out += fmt::format("resumed     {} were there already\n", bytes_text(r.resumed_bytes));
+  if (r.resumed_bytes > 0) out += fmt::format("resumed     {} were there already\n", bytes_text(r.resumed_bytes));
 
   std::vector<std::string> parts;
   for (const auto& [stage, seconds] : stage_list(r.stages))

@@ -104,8 +104,9 @@ command_line mcsend_command_line(mcsend_options& options) {
   line.group("Deltas");
   line.add({.name = "base",
             .value = "auto|none|NAME@VERSION",
-            .help = "which version receivers get what changed from: auto, any earlier one they hold (default); none: all "
-                    "get the whole; or one that was published from here, also of another object",
+            .help =
+                "which version receivers get what changed from: auto, any earlier one they hold (default); none: all "
+                "get the whole; or one that was published from here, also of another object",
             .default_text = "auto",
             .set = [&](const std::string& text) -> result<void> {
               if (text != "auto" && text != "none") {
@@ -122,8 +123,9 @@ command_line mcsend_command_line(mcsend_options& options) {
             }});
   line.add({.name = "delta",
             .value = "auto|fast",
-            .help = "fast: deltas that are quick to make and apply rather than small (default auto: small, but on links "
-                    "of more than 20 Gbit/s)",
+            .help =
+                "fast: deltas that are quick to make and apply rather than small (default auto: small, but on links "
+                "of more than 20 Gbit/s)",
             .default_text = "auto",
             .set = [&](const std::string& text) -> result<void> {
               if (text != "auto" && text != "fast")

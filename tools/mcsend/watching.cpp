@@ -84,28 +84,31 @@ class version_watch {
     std::uint32_t told = 0;
     const auto began = clock::now();
     out_.restart();
-    auto r = watch({[&](std::chrono::nanoseconds limit) { return published.wait_for(limit); },
-                    [&] { return published.wait(); }, [&] { return published.snapshot(); }, [&] { published.cancel(); }},
-                   out_, signals_, [&] {
-                     plan_.tell(out_);
-                     const auto now = published.snapshot();
-                     if (now.phase == progress::phase::lingering && now.receivers_complete > told) {
-                       told = now.receivers_complete;
-                       out_.info(fmt::format("complete at {} receiver{}; watching for the next version", told, told == 1 ? "" : "s"));
-                     }
-                     if (replaced || look() != settling::verdict::ready) return;
-                     // Nobody can get any more of what was overwritten.
-                     if (!may_replace(now) && !settled_.taken_is_gone()) {
-                       const auto deadline = options_.publish.deadline;
-                       if (deadline.count() == 0 || clock::now() - began < deadline) return;
-                       overdue = true;
-                     }
-                     replaced = true;
-                     published.cancel();
-                   });
+    auto r =
+        watch({[&](std::chrono::nanoseconds limit) { return published.wait_for(limit); },
+               [&] { return published.wait(); }, [&] { return published.snapshot(); }, [&] { published.cancel(); }},
+              out_, signals_, [&] {
+                plan_.tell(out_);
+                const auto now = published.snapshot();
+                if (now.phase == progress::phase::lingering && now.receivers_complete > told) {
+                  told = now.receivers_complete;
+                  out_.info(fmt::format("complete at {} receiver{}; watching for the next version", told,
+                                        told == 1 ? "" : "s"));
+                }
+                if (replaced || look() != settling::verdict::ready) return;
+                // Nobody can get any more of what was overwritten.
+                if (!may_replace(now) && !settled_.taken_is_gone()) {
+                  const auto deadline = options_.publish.deadline;
+                  if (deadline.count() == 0 || clock::now() - began < deadline) return;
+                  overdue = true;
+                }
+                replaced = true;
+                published.cancel();
+              });
     plan_.tell(out_);
     const bool interrupted = signals_.caught() != 0;
-    const auto complete = static_cast<std::uint32_t>(std::count_if(r.receivers.begin(), r.receivers.end(), is_complete));
+    const auto complete =
+        static_cast<std::uint32_t>(std::count_if(r.receivers.begin(), r.receivers.end(), is_complete));
     if (replaced && r.receivers.empty()) {
       out_.info("a newer version came before anyone asked for the last one");
       return;
@@ -122,12 +125,15 @@ class version_watch {
       }
     }
     if (overdue && !interrupted) {
-      r.outcome = {errc::incomplete, 0,
-                   fmt::format("{} of {} receivers are complete; the deadline has passed, and the next version is there",
-                               complete, r.receivers.size())};
+      r.outcome = {
+          errc::incomplete, 0,
+          fmt::format("{} of {} receivers are complete; the deadline has passed, and the next version is there",
+                      complete, r.receivers.size())};
       for (auto& o : r.objects) o.problem = r.outcome;
     } else if (r.outcome.code == errc::interrupted && !interrupted) {
-      again = true;  // whom the next version overtook
+      again = true;  // who does not have it gets the next
+      r.outcome.what = "the next version took its place before everybody had it";
+      for (auto& o : r.objects) o.problem = r.outcome;
     }
     if (r.outcome.code == errc::ok)
       for (auto& o : r.objects) o.problem = {};
