@@ -39,8 +39,8 @@ void delta_applier::complete() {
 
 bool delta_applier::wait_for(std::uint64_t first, std::uint64_t last) {
   std::unique_lock lock(mutex_);
-  more_.wait(lock, [&] { return given_up_ || first >= last || here_.contains(first, last); });
-  return !given_up_;
+  more_.wait(lock, [&] { return given_up_ || failed_ || first >= last || here_.contains(first, last); });
+  return !given_up_ && !failed_;
 }
 
 void delta_applier::run() {
@@ -86,7 +86,8 @@ result<patch> delta_applier::apply() {
   const auto gone = [] { return fail(errc::interrupted, "the transfer ended while its delta was applied"); };
   if (!wait_for(0, std::min<std::uint64_t>(task_.stream_bytes, delta::stream_head::wire_size))) return gone();
   auto begun = begin();
-  if (!begun && begun.error().code == errc::integrity) {
+  // Damage may also look like another base; that there is none here is no damage.
+  if (!begun && (begun.error().code == errc::integrity || (begun.error().code == errc::stale_base && base_))) {
     if (!wait_for(0, task_.stream_bytes)) return gone();
     {
       std::unique_lock lock(mutex_);
@@ -139,7 +140,11 @@ void delta_applier::work() {
       wrong.push_back(row);
     } else {
       mine = tl::unexpected(ok.error());
-      failed_ = true;
+      {
+        const std::lock_guard lock(mutex_);
+        failed_ = true;
+      }
+      more_.notify_all();   // to those who wait for bytes
     }
   }
   const std::lock_guard lock(mutex_);

@@ -49,7 +49,7 @@ class delta_applier {
   result<void> begin();
   void work();
   result<bool> make(std::size_t row, delta::workspace& w, std::vector<std::byte>& made, std::vector<std::byte>& payload);
-  bool wait_for(std::uint64_t first, std::uint64_t last);   // false: given up
+  bool wait_for(std::uint64_t first, std::uint64_t last);   // false: given up, or another thread failed
 
   const task task_;
   const std::function<void(result<patch>, double)> on_end_;

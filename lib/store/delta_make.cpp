@@ -89,6 +89,9 @@ class maker {
     if (untouched && !digests_known_) digests_.blocks[row] = base_.digests.blocks[row];
     if (untouched || digests_known_)
       if (const auto* found = kept(row, digests_.blocks[row])) return keep(row, digests_.blocks[row], *found), result<void>{};
+    delta::stream_row& out = made_.rows[row];
+    out.by = delta::stream_row::kind::whole;
+    if (digests_known_ && !base_.bytes) return out.result = digests_.blocks[row], result<void>{};   // nothing to compare with
     std::span<const std::byte> target = source_.view(at.part, at.offset, at.bytes);
     if (target.empty()) {
       if (buffer.size() < at.bytes) buffer.resize(at.bytes);
@@ -100,9 +103,7 @@ class maker {
       digests_.blocks[row] = block_digest(target);
       if (const auto* found = kept(row, digests_.blocks[row])) return keep(row, digests_.blocks[row], *found), result<void>{};
     }
-    delta::stream_row& out = made_.rows[row];
     out.result = digests_.blocks[row];
-    out.by = delta::stream_row::kind::whole;
     if (!base_.bytes) return {};
     payload.clear();
     if (auto ok = delta::encode_block(w, at.object_offset, target, regions_, *base_.bytes, options_.profile, payload, &account); !ok) return ok;
