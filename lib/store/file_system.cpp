@@ -38,6 +38,10 @@ int file_system::renameat2(int from_folder, const char* from, int to_folder, con
   return ::renameat2(from_folder, from, to_folder, to, flags);
 }
 
+int file_system::linkat(int from_folder, const char* from, int to_folder, const char* to, int flags) {
+  return ::linkat(from_folder, from, to_folder, to, flags);
+}
+
 int file_system::unlinkat(int folder, const char* path, int flags) { return ::unlinkat(folder, path, flags); }
 
 std::shared_ptr<file_system> real_file_system() { return std::make_shared<file_system>(); }

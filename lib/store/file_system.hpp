@@ -30,6 +30,7 @@ class file_system {
   virtual int syncfs(int file);
   virtual int mkdirat(int folder, const char* path, mode_t mode);
   virtual int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags);
+  virtual int linkat(int from_folder, const char* from, int to_folder, const char* to, int flags);
   virtual int unlinkat(int folder, const char* path, int flags);
 };
 

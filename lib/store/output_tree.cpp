@@ -3,13 +3,17 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "lib/model/object_name.hpp"
+#include "lib/store/folder_scan.hpp"
 #include "lib/store/kept_versions.hpp"
 #include "lib/store/partial_name.hpp"
 #include "lib/store/partial_sink.hpp"
@@ -152,7 +156,7 @@ class output_folder final : public output_tree {
     const auto record = core_->state->load_partial(m.name);
     struct stat st {};
     const bool there = ::fstatat(parent, at.hidden.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0;
-    const bool fits = there && st.st_uid == ::geteuid() && (as_file ? S_ISREG(st.st_mode) && st.st_nlink == 1 : S_ISDIR(st.st_mode));
+    const bool fits = there && st.st_uid == ::geteuid() && (as_file ? S_ISREG(st.st_mode) && st.st_nlink == 1 : S_ISDIR(st.st_mode) && holds_nothing_else(m, at, parent));
     if (record && fits && record->description == description_digest(m) && record->path == at.hidden_path()) {
       resumable = record->complete;
       resumable.erase(m.blocks(), UINT64_MAX);
@@ -162,6 +166,23 @@ class output_folder final : public output_tree {
     if (there)
       if (const int os = remove_beneath(*core_->files, parent, at.hidden); os != 0 && os != ENOENT) return os == EPERM || os == EACCES ? EEXIST : os;
     return make(as_file, at, parent);
+  }
+
+  // Whether a hidden folder has no file or folder but those of this description. One that a crash left after it changed places with
+  // the new version is the old version: what only that one had would get into the next.
+  bool holds_nothing_else(const manifest& m, const placement& at, int parent) const {
+    const auto folder = open_beneath(*core_->files, parent, at.hidden, O_RDONLY | O_DIRECTORY);
+    const auto entries = folder ? scan_folder(*core_->files, folder->get(), 2 * limits::parts) : tl::unexpected(folder.error());
+    if (!entries) return false;
+    std::unordered_map<std::string_view, bool> expected;   // path -> a folder
+    for (const part& p : m.parts) {
+      expected[p.name] = p.directory;
+      for (auto slash = p.name.find('/'); slash != std::string::npos; slash = p.name.find('/', slash + 1)) expected[std::string_view(p.name).substr(0, slash)] = true;
+    }
+    return std::ranges::all_of(*entries, [&](const scan_entry& e) {
+      const auto it = expected.find(e.path);
+      return it != expected.end() && (it->second ? S_ISDIR(e.status.st_mode) : S_ISREG(e.status.st_mode) && e.status.st_nlink == 1);
+    });
   }
 
   // The record of what is under the final name, when every file is as it was recorded.

@@ -7,6 +7,8 @@
 #include <cerrno>
 
 #include "lib/model/object_name.hpp"
+#include "lib/store/partial_name.hpp"
+#include "lib/store/receive_state.hpp"
 
 namespace ddf {
 
@@ -54,29 +56,35 @@ class revealing {
     return io_fault("fsync of the folder of '" + printable(name_) + "' failed", os);
   }
 
-  // On a file system that can only rename. A file replaces a file in one step still; a folder has to step aside first.
+  // On a file system that can only rename. A file replaces a file in one step still, and the old one stays by another name where
+  // there are hard links; a folder has to step aside first.
   result<bool> without_flags(const may_replace& allowed) {
     if (auto ok = allowed(folder_, name_); !ok) return tl::unexpected(ok.error());
     struct stat st {};
     const bool there = ::fstatat(folder_, name_.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0;
     const bool aside = there && S_ISDIR(st.st_mode);
-    const std::string old = hidden_.substr(0, hidden_.rfind(".partial")) + ".former";
+    const std::string old = partial_name(name_, receive_state::random_tag());
     if (aside && !rename(name_, old, 0)) return fault();
+    const bool linked = there && !aside && files_.linkat(folder_, name_.c_str(), folder_, old.c_str(), 0) == 0;
     if (!rename(hidden_, name_, 0)) {
       const auto e = fault();
       if (aside) rename(old, name_, 0);
+      if (linked) files_.unlinkat(folder_, old.c_str(), 0);
       return e;
     }
     if (files_.fsync(folder_) != 0) {
       const auto e = io_fault("fsync of the folder of '" + printable(name_) + "' failed", errno);
-      if (aside || !there) {   // a file that was replaced is gone
+      if (linked) {
+        files_.linkat(folder_, name_.c_str(), folder_, hidden_.c_str(), 0);
+        rename(old, name_, 0);
+      } else if (aside || !there) {   // a file that was replaced is gone
         rename(name_, hidden_, 0);
         if (aside) rename(old, name_, 0);
       }
       return e;
     }
-    if (aside) rename(old, hidden_, 0);
-    return aside;
+    if (aside || linked) rename(old, hidden_, 0);
+    return aside || linked;
   }
 
   file_system& files_;

@@ -3,41 +3,9 @@
 
 #include <boost/test/data/test_case.hpp>
 
-#include "tests/unit/store_fixture.hpp"
+#include "tests/unit/store_faults.hpp"
 
 namespace ddf::test {
-
-class nth_call_fails final : public file_system {
- public:
-  explicit nth_call_fails(int nth, int os) : left_(nth), os_(os) {}
-  bool failed() const { return left_ <= 0; }
-
-  int openat(int folder, const char* path, int flags, mode_t mode) override { return fails() ? -1 : file_system::openat(folder, path, flags, mode); }
-  int openat2(int folder, const char* path, int flags, mode_t mode, std::uint64_t resolve) override {
-    return fails() ? -1 : file_system::openat2(folder, path, flags, mode, resolve);
-  }
-  ssize_t pwritev(int file, const iovec* pieces, int count, std::int64_t offset) override {
-    return fails() ? -1 : file_system::pwritev(file, pieces, count, offset);
-  }
-  int ftruncate(int file, std::int64_t bytes) override { return fails() ? -1 : file_system::ftruncate(file, bytes); }
-  int fchmod(int file, mode_t mode) override { return fails() ? -1 : file_system::fchmod(file, mode); }
-  int fsync(int file) override { return fails() ? -1 : file_system::fsync(file); }
-  int syncfs(int file) override { return fails() ? -1 : file_system::syncfs(file); }
-  int mkdirat(int folder, const char* path, mode_t mode) override { return fails() ? -1 : file_system::mkdirat(folder, path, mode); }
-  int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) override {
-    return fails() ? -1 : file_system::renameat2(from_folder, from, to_folder, to, flags);
-  }
-  int unlinkat(int folder, const char* path, int flags) override { return fails() ? -1 : file_system::unlinkat(folder, path, flags); }
-
- private:
-  bool fails() {
-    if (left_ <= 0 || --left_ != 0) return false;
-    errno = os_;
-    return true;
-  }
-  int left_;
-  const int os_;
-};
 
 struct short_writes final : file_system {   // at most three bytes at a time, and a signal before each
   bool signal = true;
@@ -46,13 +14,6 @@ struct short_writes final : file_system {   // at most three bytes at a time, an
     iovec some = pieces[0];
     some.iov_len = std::min<std::size_t>(some.iov_len, 3);
     return file_system::pwritev(file, &some, count > 0 ? 1 : 0, offset);
-  }
-};
-
-struct plain_renames_only final : file_system {   // NFS
-  int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) override {
-    if (flags != 0) return errno = EINVAL, -1;
-    return file_system::renameat2(from_folder, from, to_folder, to, flags);
   }
 };
 
@@ -70,18 +31,6 @@ inline const std::vector<fault_case> fault_cases{
     {"a new folder", {}, folder_content("t/d", {{"a/b", pattern(70'000)}, {"c", "x"}, {"empty", ""}})},
     {"a folder replaced", folder_content("t/d", {{"a/b", "old"}, {"only/old", "old"}}), folder_content("t/d", {{"a/b", pattern(70'000)}, {"c", "x"}})},
 };
-
-// What is visible is one of the two, whole.
-inline bool shows(const temporary_folder& t, const content& c) {
-  std::vector<std::string> expected;
-  for (std::size_t i = 0; i < c.parts.size(); ++i) {
-    const std::string path = c.description.parts[i].name.empty() ? c.description.name : c.description.name + '/' + c.description.parts[i].name;
-    if (get(t / ("out/" + path)) != c.parts[i]) return false;
-    expected.push_back(path);
-  }
-  std::sort(expected.begin(), expected.end());
-  return visible(t / "out") == expected;
-}
 
 }  // namespace ddf::test
 
