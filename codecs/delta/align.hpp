@@ -22,4 +22,9 @@ struct region {   // a stretch of the target and where its base begins
 result<std::vector<region>> align(const std::vector<tensor>& base, const read_function& read_base,
                                   const std::vector<tensor>& target, const read_function& read_target);
 
+/// How alike two versions or objects are, 0 to 1: the share of the target that has a partner of equal name, element and size in
+/// the base, times the share of sampled bytes that are equal there. A fine-tune and its base model give 0.4 or more, two trainings of one
+/// architecture 0.1. Cost: 64 samples of 4 KiB.
+double resemblance(const std::vector<tensor>& base, const read_function& read_base, const std::vector<tensor>& target, const read_function& read_target);
+
 }  // namespace ddf::delta

@@ -26,6 +26,12 @@ struct byte_range {
   std::uint64_t offset = 0, bytes = 0;   // in the object: its parts one after the other
 };
 
+struct part_view {   // a piece of memory to publish; must stay valid and unchanged until the ticket is done
+  std::string name;
+  std::span<const std::byte> bytes;
+  std::uint8_t element_bytes = 1;
+};
+
 struct publish_options {
   std::uint64_t version = 0;               // 0: one more than the last one published from here, the same one when unchanged
   std::uint32_t expect = 0;                // start when this many receivers have joined; 0: whoever joins within `wait`
@@ -34,20 +40,17 @@ struct publish_options {
   std::uint32_t quorum = 0;                // how many complete receivers are a success; 0: all that joined, and all expected
   std::chrono::nanoseconds linger{0};      // stay that long after the last receiver for late ones
   bool serve = false;                      // stay until cancelled
-  std::string base = "auto";               // what holders of it get a delta from: "auto", earlier versions; "none"; "NAME@VERSION", also of another object
+  std::string base = "auto";               // what holders of it get a delta from: "auto", earlier versions, and for a new name the object published from here that resembles it; "none"; "NAME@VERSION", also of another object
   consistency consistent = consistency::versioned;
   bool commit_together = false;            // receivers switch at once, when all (or `quorum`) have everything; otherwise none does
   bool fast = false;                       // deltas that are quick to encode and apply rather than small
   bool has_changed = false;                // `changed` is given: only there may the object differ from the version published last
   std::vector<byte_range> changed;
+  /// Of an object in memory: the parts as they were published last under this name, of equal names and sizes. With them holders of that
+  /// version get a delta; without, blocks that are equal are kept and the others sent whole. To stay valid like the parts.
+  std::vector<part_view> previous;
   std::function<void(const plan_report&)> on_plan;   // before the first byte; from the library's thread
   bool dry_run = false;                    // stop there: nothing is sent
-};
-
-struct part_view {   // a piece of memory to publish; must stay valid and unchanged until the ticket is done
-  std::string name;
-  std::span<const std::byte> bytes;
-  std::uint8_t element_bytes = 1;
 };
 
 struct path_source {   // a file or a folder to publish as one object

@@ -100,6 +100,28 @@ result<void> delta_planning::run(const std::atomic<bool>& abandon) {
   return {};
 }
 
+std::string resembling_object(const base_store& bases, const manifest& m, object_source& source) {
+  constexpr std::size_t looked_at = 64;
+  constexpr double enough = 0.3;
+  const auto target = bytes_of(m, source);
+  const auto read_target = [&](std::uint64_t offset, std::span<std::byte> out) { return target->read(offset, out); };
+  const auto map = delta::tensor_map_of(m, read_target);
+  if (!map) return {};
+  std::string best;
+  double most = enough;
+  for (const published_base& b : bases.newest_of_all(looked_at)) {
+    if (b.description.name == m.name || b.description.size() == 0) continue;
+    const delta_base base = bases.open(b);
+    if (!base.bytes) continue;
+    const auto read_base = [&](std::uint64_t offset, std::span<std::byte> out) { return base.bytes->read(offset, out); };
+    const auto base_map = delta::tensor_map_of(b.description, read_base);
+    if (!base_map) continue;
+    const double alike = delta::resemblance(*base_map, read_base, *map, read_target);
+    if (alike > most) most = alike, best = b.description.name;
+  }
+  return best;
+}
+
 double link_bytes_per_s(const std::vector<std::string>& interfaces) {
   double least = 0;
   for (const std::string& name : interfaces) {

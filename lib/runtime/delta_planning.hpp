@@ -39,6 +39,10 @@ struct delta_planning {
   result<void> run(const std::atomic<bool>& abandon);
 };
 
+/// The name of the published object whose newest version a new one resembles most; empty: none enough. Cost: reads headers and
+/// samples of at most 64 objects.
+std::string resembling_object(const base_store& bases, const manifest& m, object_source& source);
+
 /// Bytes per second of the slowest of these interfaces as the system tells it; 0: it does not.
 double link_bytes_per_s(const std::vector<std::string>& interfaces);
 

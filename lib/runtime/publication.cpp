@@ -315,7 +315,11 @@ void publication::plan() {
     const auto held = [&](const digest& root) { return std::ranges::binary_search(roots, root); };
     const auto usable = [&](version_id v) { return base_version_ == 0 || base_version_ == v.value; };
     if (open_still && held(former->second.described.digests.root) && usable(former->second.described.description.version)) o.bases.push_back(base_from(former->second.described, former->second.source));
-    for (const published_base& b : shell_.bases.list(name)) {
+    const auto remembered = shell_.bases.list(name);
+    // The caller's own copy of what was published last.
+    if (const auto& mine = source_.object(o.index).former; mine && !remembered.empty() && remembered.front().description.parts == o.description.parts && held(remembered.front().digests.root))
+      o.bases.push_back(base_from(remembered.front(), mine));
+    for (const published_base& b : remembered) {
       if (o.bases.size() >= bases_most || !held(b.digests.root) || !usable(b.description.version)) continue;
       if (std::ranges::any_of(o.bases, [&](const delta_base& known) { return known.digests.root == b.digests.root; })) continue;
       o.bases.push_back(shell_.bases.open(b));
@@ -323,9 +327,9 @@ void publication::plan() {
     o.demand = engine_->demand_for(o.index, [&](const digest& root) {
       return (o.digests_known && root == o.digests.root) || std::ranges::any_of(o.bases, [&](const delta_base& b) { return b.digests.root == root; });
     });
-    if (former != shell_.former.end() && options_.has_changed) {
+    if (options_.has_changed && (former != shell_.former.end() || !remembered.empty())) {
       p->changed_known = true;
-      p->changed_from = former->second.described.digests.root;
+      p->changed_from = former != shell_.former.end() ? former->second.described.digests.root : remembered.front().digests.root;
     }
     if (options_.consistent == consistency::append_only && !o.bases.empty()) {
       const manifest& last = o.bases.front().description;

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "lib/model/object_name.hpp"
+#include "lib/runtime/delta_planning.hpp"
 #include "lib/runtime/publication.hpp"
 #include "lib/store/descriptor_cache.hpp"
 #include "lib/store/partial_name.hpp"
@@ -74,8 +75,15 @@ class publisher_impl final : public publisher {
     auto opened = open_memory(name, parts);
     if (!opened) return tl::unexpected(opened.error());
     std::vector<opened_source> sources;
+    std::shared_ptr<object_source> former;
+    if (!options.previous.empty()) {
+      auto before = open_memory(name, options.previous);
+      if (!before) return fail(errc::invalid_argument, "previous: " + before.error().what);
+      if (before->description.parts != opened->description.parts) return fail(errc::invalid_argument, "previous: its parts have other names or sizes than those to be published");
+      former = std::move(before->source);
+    }
     sources.push_back(std::move(*opened));
-    return start(std::move(sources), options);
+    return start(std::move(sources), options, std::move(former));
   }
 
   result<std::shared_ptr<ticket>> publish_paths(std::span<const path_source> paths, const publish_options& options) override {
@@ -101,7 +109,7 @@ class publisher_impl final : public publisher {
     return base;
   }
 
-  result<std::shared_ptr<ticket>> start(std::vector<opened_source> sources, const publish_options& options) {
+  result<std::shared_ptr<ticket>> start(std::vector<opened_source> sources, const publish_options& options, std::shared_ptr<object_source> former = {}) {
     std::vector<session_source::item> items;
     std::vector<std::string> warnings;
     std::string base_name;
@@ -123,13 +131,18 @@ class publisher_impl final : public publisher {
     }
     catalogue all;
     for (opened_source& s : sources) {
-      session_source::item item{std::move(s.description), std::move(s.source), {}};
+      session_source::item item{std::move(s.description), std::move(s.source), {}, former};
       warnings.insert(warnings.end(), s.warnings.begin(), s.warnings.end());
       const std::string& name = item.description.name;
       if (has_partial_name(name))
         return fail(errc::invalid_argument, "'" + printable(name) + "': names of that form are for partial files only, and every receiver refuses them; give another one (mcsend --name)");
       item.description.consistent = options.consistent;
       if (base_name != item.description.name) item.description.base = base_name;
+      constexpr std::uint64_t worth_looking = 1 << 20;
+      if (options.base == "auto" && item.description.size() >= worth_looking && shell_.bases.list(name).empty()) {
+        item.description.base = resembling_object(shell_.bases, item.description, *item.source);
+        if (!item.description.base.empty() && shell_.options.log) shell_.options.log(log_level::info, "'" + printable(name) + "' is new and resembles '" + printable(item.description.base) + "', which serves as its base");
+      }
       if (options.version != 0) item.description.version = version_id{options.version};
       if (auto known = shell_.published.load(item.description.name)) {
         const digest identity = item.source->identity();

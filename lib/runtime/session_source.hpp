@@ -21,6 +21,7 @@ class session_source {
     manifest description;
     std::shared_ptr<object_source> source;
     digest_table digests;   // known from before, or empty
+    std::shared_ptr<object_source> former = {};   // the bytes of the version published last, by the caller's word
   };
   explicit session_source(std::vector<item> items);
   /// A delta, with its digests.

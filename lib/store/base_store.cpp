@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <limits>
+#include <map>
 
 #include "codecs/digest.hpp"
 #include "lib/store/confined.hpp"
@@ -94,6 +94,31 @@ std::vector<published_base> base_store::list(const std::string& name) const {
     const auto record = load_record(folder.get(), key_of(name, v), bytes_max);
     auto b = record ? parse_base(*record) : std::nullopt;
     if (b && b->description.name == name && b->description.version == v) out.push_back(std::move(*b));
+  }
+  return out;
+}
+
+std::vector<published_base> base_store::newest_of_all(std::size_t most) const {
+  std::vector<published_base> out;
+  if (directory_.empty()) return out;
+  const descriptor folder(::open((directory_ + "/bases").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const int copy = folder ? ::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(copy < 0 ? nullptr : ::fdopendir(copy), [](DIR* d) { return d == nullptr ? 0 : ::closedir(d); });
+  std::map<std::string, std::pair<std::uint64_t, std::string>> newest;   // of a name's digest: version, file
+  while (const dirent* e = listing ? ::readdir(listing.get()) : nullptr) {
+    const std::string_view text = e->d_name;
+    const auto at = text.find('@');
+    if (at == std::string_view::npos) continue;
+    std::uint64_t v = 0;
+    const auto [end, failed] = std::from_chars(text.data() + at + 1, text.data() + text.size(), v);
+    if (failed != std::errc{} || end != text.data() + text.size()) continue;
+    auto& known = newest[std::string(text.substr(0, at))];
+    if (v > known.first) known = {v, std::string(text)};
+  }
+  for (const auto& [key, file] : newest) {
+    if (out.size() >= most) break;
+    const auto record = load_record(folder.get(), file.second, bytes_max);
+    if (auto b = record ? parse_base(*record) : std::nullopt) out.push_back(std::move(*b));
   }
   return out;
 }

@@ -28,6 +28,8 @@ class base_store {
 
   /// Newest first. Damaged records count as none. Cost: a small file and its digests each.
   std::vector<published_base> list(const std::string& name) const;
+  /// The newest version of every object that was published, the first `most` that are found.
+  std::vector<published_base> newest_of_all(std::size_t most) const;
   /// Remembers a version, and copies it when that is wanted. Errors: io.
   result<void> save(const published_base& b, object_source& source) const;
   /// The version with its bytes, from its path while nothing there has changed, or from the copy; without bytes when neither
