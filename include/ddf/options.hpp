@@ -54,7 +54,13 @@ struct plan_operation {
   std::uint64_t records = 0, target_bytes = 0, payload_bytes = 0;
 };
 
+struct planned_object {
+  std::string object;
+  std::uint64_t group_bytes = 0;   // payload that will go to the group once, in whatever form
+};
+
 struct plan_report {
+  std::vector<planned_object> objects;      // those that somebody joined for
   std::vector<plan_choice> choices;
   std::vector<plan_operation> operations;
   double prepare_seconds = 0;            // comparing and encoding took

@@ -78,6 +78,7 @@ result<void> delta_planning::run(const std::atomic<bool>& abandon) {
       plan.deltas.push_back(std::move(s));
       deltas.push_back(std::move(item));
     }
+    report.objects.push_back({m.name, chosen.group_bytes});
     report.group_bytes += chosen.group_bytes;
     report.seconds += chosen.seconds;
     for (const choice& c : chosen.choices) {

@@ -366,6 +366,7 @@ void publication::planned(result<std::shared_ptr<delta_planning>> r) {
     if (n == 0 || plan_.choices.size() >= 1000) continue;
     const double took = static_cast<double>(manifests_[o].size()) / std::min(p.measured.link, p.measured.place);
     plan_.choices.push_back({manifests_[o].name, n, "nothing", "whole", 0, manifests_[o].size(), 0, took, "there is no base to start from"});
+    plan_.objects.push_back({manifests_[o].name, manifests_[o].size()});
     plan_.group_bytes += manifests_[o].size();
     plan_.seconds += took;
   }
@@ -485,7 +486,7 @@ report publication::make_report(const error& outcome) const {
     const auto index = static_cast<std::uint32_t>(r.objects.size());
     const bool by_delta = std::ranges::any_of(engine_->plan().deltas, [&](const delta_stream& d) { return d.object == index; });
     if (by_delta) o.encoding = engine_->first_pass_has(index) ? "delta+whole" : "delta";
-    else if (count.data_segments == 0 && m.size() != 0 && engine_->receivers_complete() != 0) o.encoding = "none";   // everybody had it
+    else if ((count.data_segments == 0 || !engine_->first_pass_has(index)) && m.size() != 0 && engine_->receivers_complete() != 0) o.encoding = "none";   // everybody had it
     o.problem = outcome;
     r.objects.push_back(std::move(o));
   }

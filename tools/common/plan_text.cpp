@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -30,9 +29,11 @@ struct block {
 std::vector<block> blocks_of(const plan_report& p) {
   std::vector<block> out;
   std::map<std::string, std::size_t> place;
+  std::map<std::string, std::uint64_t> group_bytes;
+  for (const auto& o : p.objects) group_bytes[o.object] = o.group_bytes;
   const auto block_of = [&](const std::string& object) -> block& {
     const auto [at, is_new] = place.emplace(object, out.size());
-    if (is_new) out.push_back({object, {}, {}, planned_bytes(p, object, 0)});
+    if (is_new) out.push_back({object, {}, {}, group_bytes[object]});
     return out[at->second];
   };
   for (const auto& c : p.choices) block_of(c.object).choices.push_back(&c);
@@ -82,38 +83,29 @@ std::string operations_text(const block& b) {
 }  // namespace
 
 std::uint64_t planned_bytes(const plan_report& p, const std::string& object, std::uint64_t bytes) {
-  std::set<std::string> names;
-  for (const auto& c : p.choices) names.insert(c.object);
-  if (names.size() == 1 && names.contains(object)) return p.group_bytes;
-  // Each base's delta goes once, and the whole goes once.
-  bool planned = false;
-  std::uint64_t out = 0, whole = 0;
-  for (const auto& c : p.choices) {
-    if (c.object != object) continue;
-    planned = true;
-    if (c.takes == "delta") out += c.delta_bytes;
-    if (c.takes == "whole") whole = c.whole_bytes;
-  }
-  return planned ? out + whole : bytes;
+  const auto found =
+      std::find_if(p.objects.begin(), p.objects.end(), [&](const planned_object& o) { return o.object == object; });
+  return found == p.objects.end() ? bytes : found->group_bytes;
 }
 
 std::string plan_text(const plan_report& p) {
   std::string out;
-  const auto blocks = blocks_of(p);
+  auto blocks = blocks_of(p);
+  // Who asks for a plan of many objects wants to see those that cost something.
+  const auto costs = [](const block& b) { return b.group_bytes != 0; };
+  const auto first_idle = std::stable_partition(blocks.begin(), blocks.end(), costs);
+  const auto idle = blocks.end() - first_idle;
+  if (idle > 1) blocks.erase(first_idle, blocks.end());
   for (std::size_t i = 0; i < blocks.size() && i < objects_max; ++i)
     out += fmt::format("plan of '{}'\n", short_name(blocks[i].object)) + choices_text(blocks[i]) +
            operations_text(blocks[i]) + "\n";
   if (blocks.size() > objects_max) {
     std::uint64_t rest = 0;
-    std::size_t idle = 0;
-    for (std::size_t i = objects_max; i < blocks.size(); ++i) {
-      rest += blocks[i].group_bytes;
-      idle += blocks[i].group_bytes == 0 ? 1 : 0;
-    }
-    out += fmt::format("... and {} more objects: {} to the group", blocks.size() - objects_max, bytes_text(rest));
-    if (idle > 0) out += fmt::format(", nothing for {} of them", idle);
-    out += "\n\n";
+    for (std::size_t i = objects_max; i < blocks.size(); ++i) rest += blocks[i].group_bytes;
+    out += fmt::format("... and {} more objects: {} to the group\n", blocks.size() - objects_max, bytes_text(rest));
   }
+  if (idle > 1) out += fmt::format("... and {} objects that all have already\n", idle);
+  if (blocks.size() > objects_max || idle > 1) out += "\n";
   out += fmt::format(
       "planned     {} to the group once, {} until the last receiver has it; comparing and encoding took {}\n",
       bytes_text(p.group_bytes), seconds_text(p.seconds), seconds_text(p.prepare_seconds));
@@ -127,7 +119,8 @@ std::string plan_outcome_text(const report& r) {
 }
 
 json plan_json(const plan_report& p) {
-  json choices = json::array(), operations = json::array();
+  json objects = json::array(), choices = json::array(), operations = json::array();
+  for (const auto& o : p.objects) objects.push_back({{"object", o.object}, {"group_bytes", o.group_bytes}});
   for (const auto& c : p.choices)
     choices.push_back({{"object", c.object},
                        {"receivers", c.receivers},
@@ -145,11 +138,8 @@ json plan_json(const plan_report& p) {
                           {"records", o.records},
                           {"target_bytes", o.target_bytes},
                           {"payload_bytes", o.payload_bytes}});
-  return {{"choices", choices},
-          {"operations", operations},
-          {"group_bytes", p.group_bytes},
-          {"seconds", p.seconds},
-          {"prepare_seconds", p.prepare_seconds}};
+  return {{"objects", objects},           {"choices", choices},   {"operations", operations},
+          {"group_bytes", p.group_bytes}, {"seconds", p.seconds}, {"prepare_seconds", p.prepare_seconds}};
 }
 
 }  // namespace ddf::tools
