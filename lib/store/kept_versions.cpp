@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <utility>
@@ -17,8 +18,12 @@ namespace ddf {
 
 namespace {
 
-std::string folder_of(const std::string& name) { return std::string(kept_versions_folder) + '/' + name + ".versions"; }
-std::string records_of(const std::string& name, version_id v) { return name + '\n' + std::to_string(v.value); }   // no object is called so
+std::string folder_of(const std::string& name) {
+  static constexpr std::string_view end = ".versions";
+  const std::string above = parent_of(name);
+  return std::string(kept_versions_folder) + '/' + (above.empty() ? "" : above + '/') + shortened_name(base_of(name), name_bytes_max - end.size()) + std::string(end);
+}
+std::string records_of(const std::string& name, version_id v) { return name + '\0' + std::to_string(v.value); }   // no object is called so
 
 bool same(const struct stat& st, const committed_record::file& f, bool directory) {
   if (st.st_ino != f.inode) return false;
@@ -55,13 +60,13 @@ bool is_untouched(const tree_core& core, const std::string& path, const manifest
 }
 
 static std::optional<stored_version> stored_at(const tree_core& core, const std::string& path, const std::string& records) {
-  auto m = core.state->load_manifest(records);
-  if (!m) return std::nullopt;
   const auto parent = open_beneath(*core.files, core.root.get(), parent_of(path), O_PATH | O_DIRECTORY);
   struct stat st {};
   if (!parent || ::fstatat(parent->get(), base_of(path).c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;
   auto record = core.state->load_committed(records, st.st_ino);
   if (!record) return std::nullopt;
+  auto m = core.state->load_manifest(records);
+  if (!m) return std::nullopt;
   m->version = record->version;
   if (!is_untouched(core, path, *m, *record)) return std::nullopt;
   return stored_version{record->version, path, records, std::move(*m), std::move(*record), std::nullopt};
@@ -103,12 +108,11 @@ void retire_version(tree_core& core, const std::string& name, std::optional<stor
     const auto folder = make_folders_beneath(*core.files, core.root.get(), folder_of(name), false);
     if (folder) {
       remove_beneath(*core.files, folder->get(), number);   // of an earlier run, republished since
-      if (core.files->renameat2(parent, hidden.c_str(), folder->get(), number.c_str(), 0) == 0) {
-        core.state->save_manifest(records, former->description);
-        if (core.state->prepare_committed(records, former->record)) core.state->settle_committed(records, former->record.inode);
-        if (former->digests) core.state->save_digests(records, *former->digests);
-        return prune_versions(core, name);
-      }
+      // Records first: what has none is a leftover to whoever prunes.
+      if (core.state->prepare_committed(records, former->record, former->description, former->digests ? &*former->digests : nullptr))
+        core.state->settle_committed(records, former->record.inode);
+      if (core.files->renameat2(parent, hidden.c_str(), folder->get(), number.c_str(), 0) == 0) return prune_versions(core, name);
+      core.state->forget(records);
     }
   }
   remove_beneath(*core.files, parent, hidden);
@@ -124,7 +128,9 @@ void prune_versions(tree_core& core, const std::string& name) {
   bool empty = true;
   for (const version_id v : all) {
     const std::string records = records_of(name, v);
-    if (left != 0 ? left-- != 0 : leased(core, records)) {
+    const std::lock_guard lock(core.leases_mutex);   // until it is gone: nobody gets a lease on it meanwhile
+    const bool recorded = core.state->load_manifest(records).has_value();
+    if (recorded && (left != 0 ? left-- != 0 : core.leases.contains(records))) {
       empty = false;
       continue;
     }
@@ -188,15 +194,23 @@ class lease final : public version_lease {
   lease& operator=(const lease&) = delete;
 
   std::string path() const override {
-    const std::string kept = folder_of(name_) + '/' + std::to_string(version_.version.value);
-    struct stat st {};
-    const bool there = ::fstatat(core_->root.get(), kept.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == version_.record.inode;
-    return core_->directory + '/' + (there ? kept : name_);
+    const std::string kept = kept_path();
+    return core_->directory + '/' + (is_at(kept) ? kept : name_);
+  }
+  bool holds() const {   // it was not removed before it was leased
+    return std::ranges::any_of(std::array{name_, kept_path()}, [&](const std::string& path) { return is_untouched(*core_, path, version_.description, version_.record); });
   }
   const manifest& description() const override { return version_.description; }
   const digest& root() const override { return version_.record.root; }
 
  private:
+  std::string kept_path() const { return folder_of(name_) + '/' + std::to_string(version_.version.value); }
+  bool is_at(const std::string& path) const {
+    const auto parent = open_beneath(*core_->files, core_->root.get(), parent_of(path), O_PATH | O_DIRECTORY);
+    struct stat st {};
+    return parent && ::fstatat(parent->get(), base_of(path).c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == version_.record.inode;
+  }
+
   const std::shared_ptr<tree_core> core_;
   const std::string name_;
   const stored_version version_;
@@ -219,7 +233,8 @@ result<delta_base> open_stored(std::shared_ptr<tree_core> core, const std::strin
 }
 
 std::shared_ptr<const version_lease> lease_version(std::shared_ptr<tree_core> core, const std::string& name, stored_version v) {
-  return std::make_shared<lease>(std::move(core), name, std::move(v));
+  auto made = std::make_shared<lease>(std::move(core), name, std::move(v));
+  return made->holds() ? std::move(made) : nullptr;
 }
 
 }  // namespace ddf

@@ -33,12 +33,13 @@ std::vector<stored_version> kept_versions(const tree_core& core, const std::stri
 /// Input: `former` as visible_version() gave it before; nothing: it is removed.
 void retire_version(tree_core& core, const std::string& name, std::optional<stored_version> former, int parent, const std::string& hidden);
 
-/// Removes kept versions beyond the newest `keep`, but for those that are leased.
+/// Removes kept versions beyond the newest `keep`, but for those that are leased; and what has no record.
 void prune_versions(tree_core& core, const std::string& name);
 
 /// The version with its bytes. Errors: stale_base.
 result<delta_base> open_stored(std::shared_ptr<tree_core> core, const std::string& name, const stored_version& v);
 
+/// Output: null when it was removed meanwhile.
 std::shared_ptr<const version_lease> lease_version(std::shared_ptr<tree_core> core, const std::string& name, stored_version v);
 
 }  // namespace ddf

@@ -118,13 +118,21 @@ class output_folder final : public output_tree {
   }
 
   result<std::shared_ptr<const version_lease>> lease(const std::string& name, version_id version) override {
+    constexpr int tries = 16;   // a newer version may take its place at the same moment
     std::string here;
-    for (stored_version& v : stored(name)) {
-      if (version.value == 0 || v.version == version) return lease_version(core_, name, std::move(v));
-      here += (here.empty() ? "" : ", ") + std::to_string(v.version.value);
+    for (int i = 0; i < tries; ++i) {
+      here.clear();
+      bool found = false;
+      for (stored_version& v : stored(name)) {
+        here += (here.empty() ? "" : ", ") + std::to_string(v.version.value);
+        if (found || (version.value != 0 && v.version != version)) continue;
+        found = true;
+        if (auto leased = lease_version(core_, name, std::move(v))) return leased;
+      }
+      if (!found && i >= 3) break;
     }
-    const std::string which = version.value == 0 ? std::string("no version") : "version " + std::to_string(version.value) + " not";
-    return fail(errc::unknown_version, "of '" + printable(name) + "' there is " + which + " here" + (here.empty() ? "" : "; there are " + here) + " (mcrecv --keep says how many older ones stay)");
+    const std::string which = version.value == 0 ? "no version" : "no version " + std::to_string(version.value);
+    return fail(errc::unknown_version, "of '" + printable(name) + "' there is " + which + " here" + (here.empty() ? "" : ", but " + here) + " (mcrecv --keep says how many older ones stay)");
   }
 
   const std::string& directory() const override { return core_->directory; }

@@ -13,18 +13,19 @@ namespace ddf {
 static constexpr std::string_view middle = ".ddf-", end = ".partial";
 static constexpr std::size_t tag_digits = 8;
 
+std::string shortened_name(const std::string& base, std::size_t bytes_max) {
+  if (base.size() <= bytes_max) return base;
+  const digest whole = digest_of(std::as_bytes(std::span(base.data(), base.size())));
+  const std::string rest = '-' + hexadecimal(std::span(whole.bytes).first(8));
+  std::size_t cut = bytes_max - rest.size();
+  while (cut > 0 && (static_cast<unsigned char>(base[cut]) & 0xc0) == 0x80) --cut;   // not inside a UTF-8 sequence
+  return base.substr(0, cut) + rest;
+}
+
 std::string partial_name(const std::string& base, std::string_view tag) {
   DDF_ASSERT(tag.size() == tag_digits);
   constexpr std::size_t room = name_bytes_max - 1 - middle.size() - tag_digits - end.size();
-  std::string shown = base;
-  if (shown.size() > room) {
-    const digest whole = digest_of(std::as_bytes(std::span(base.data(), base.size())));
-    const std::string rest = '-' + hexadecimal(std::span(whole.bytes).first(8));
-    std::size_t cut = room - rest.size();
-    while (cut > 0 && (static_cast<unsigned char>(base[cut]) & 0xc0) == 0x80) --cut;   // not inside a UTF-8 sequence
-    shown = base.substr(0, cut) + rest;
-  }
-  return '.' + shown + std::string(middle) + std::string(tag) + std::string(end);
+  return '.' + shortened_name(base, room) + std::string(middle) + std::string(tag) + std::string(end);
 }
 
 bool is_partial_name(std::string_view component) {

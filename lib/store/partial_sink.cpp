@@ -91,7 +91,7 @@ result<std::string> partial_sink::commit(const digest_table& digests) {
   record->description = described_;
   record->root = digests.root;
   record->version = description_.version;
-  if (auto ok = core_->state->prepare_committed(at_.name, *record); !ok) return tl::unexpected(ok.error());
+  if (auto ok = core_->state->prepare_committed(at_.name, *record, description_, &digests); !ok) return tl::unexpected(ok.error());
 
   file_system& files = *core_->files;
   auto former = visible_version(*core_, at_.name);
@@ -108,8 +108,6 @@ result<std::string> partial_sink::commit(const digest_table& digests) {
 
   // Visible and durable. What follows only tidies up: when it fails, a later transfer does more than it would have to.
   core_->state->settle_committed(at_.name, record->inode);
-  core_->state->save_digests(at_.name, digests);
-  core_->state->save_manifest(at_.name, description_);
   if (claim_) core_->state->remove_partial(at_.name);
   if (*old) retire_version(*core_, at_.name, std::move(former), parent->get(), at_.hidden);
   settled_ = true;

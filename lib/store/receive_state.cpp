@@ -19,7 +19,7 @@ static constexpr const char *partial = ".partial", *version = ".version", *diges
 static constexpr std::string_view manifest_magic = "ddfmani1";
 
 // Of its own for each inode, so that two who make the same name visible at once do not mix their records.
-static std::string prepared(std::uint64_t inode) { return ".version-" + std::to_string(inode); }
+static std::string prepared(const std::string& kind, std::uint64_t inode) { return kind + '-' + std::to_string(inode); }
 
 static digest random_digest() {
   digest d;
@@ -131,22 +131,32 @@ std::optional<committed_record> receive_state::load_committed(const std::string&
     return found;
   };
   if (auto found = load(version)) return found;
-  auto found = load(prepared(inode));   // a crash came between the rename of the object and that of its record
+  auto found = load(prepared(version, inode));   // a crash came between the rename of the object and that of its records
   if (found) settle_committed(object_name, inode);
   return found;
 }
 
-result<void> receive_state::prepare_committed(const std::string& object_name, const committed_record& r) const {
+result<void> receive_state::prepare_committed(const std::string& object_name, const committed_record& r, const manifest& m, const digest_table* t) const {
   if (!folder_) return {};
-  return save_record(*files_, folder_.get(), record(object_name, prepared(r.inode)), write_record(r), false);
+  // Without the first two a later version is fetched whole, no more.
+  save(object_name, prepared(description, r.inode), seal_record(manifest_magic, write_catalogue({m})));
+  if (t) save(object_name, prepared(digests, r.inode), write_record(*t));
+  return save_record(*files_, folder_.get(), record(object_name, prepared(version, r.inode)), write_record(r), false);
 }
 
 void receive_state::settle_committed(const std::string& object_name, std::uint64_t inode) const {
-  if (folder_) files_->renameat2(folder_.get(), record(object_name, prepared(inode)).c_str(), folder_.get(), record(object_name, version).c_str(), 0);
+  if (!folder_) return;
+  for (const char* kind : {digests, description, version})   // the last one says that there is nothing more to settle
+    files_->renameat2(folder_.get(), record(object_name, prepared(kind, inode)).c_str(), folder_.get(), record(object_name, kind).c_str(), 0);
 }
 
 void receive_state::withdraw_committed(const std::string& object_name, std::uint64_t inode) const {
-  if (folder_) files_->unlinkat(folder_.get(), record(object_name, prepared(inode)).c_str(), 0);
+  if (!folder_) return;
+  for (const char* kind : {version, description, digests}) files_->unlinkat(folder_.get(), record(object_name, prepared(kind, inode)).c_str(), 0);
+}
+
+void receive_state::save(const std::string& object_name, const std::string& kind, std::span<const std::byte> bytes) const {
+  if (!save_record(*files_, folder_.get(), record(object_name, kind), bytes, false)) files_->unlinkat(folder_.get(), record(object_name, kind).c_str(), 0);
 }
 
 std::optional<manifest> receive_state::load_manifest(const std::string& object_name) const {
@@ -157,12 +167,6 @@ std::optional<manifest> receive_state::load_manifest(const std::string& object_n
   return one && one->size() == 1 ? std::optional(std::move(one->front())) : std::nullopt;
 }
 
-void receive_state::save_manifest(const std::string& object_name, const manifest& m) const {
-  if (!folder_) return;
-  const auto saved = save_record(*files_, folder_.get(), record(object_name, description), seal_record(manifest_magic, write_catalogue({m})), false);
-  if (!saved) files_->unlinkat(folder_.get(), record(object_name, description).c_str(), 0);   // without it a later version is fetched whole
-}
-
 void receive_state::forget(const std::string& object_name) const {
   if (!folder_) return;
   for (const char* kind : {version, digests, description}) files_->unlinkat(folder_.get(), record(object_name, kind).c_str(), 0);
@@ -171,12 +175,6 @@ void receive_state::forget(const std::string& object_name) const {
 std::optional<digest_table> receive_state::load_digests(const std::string& object_name) const {
   const auto bytes = load_record(folder_.get(), record(object_name, digests), digest_record_bytes_max);
   return bytes ? parse_digest_record(*bytes) : std::nullopt;
-}
-
-void receive_state::save_digests(const std::string& object_name, const digest_table& t) const {
-  if (!folder_) return;
-  const auto saved = save_record(*files_, folder_.get(), record(object_name, digests), write_record(t), false);
-  if (!saved) files_->unlinkat(folder_.get(), record(object_name, digests).c_str(), 0);   // without them a later version is fetched whole
 }
 
 }  // namespace ddf

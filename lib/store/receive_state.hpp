@@ -46,24 +46,22 @@ class receive_state {
   /// What has `inode` under the final name, when ddf put it there.
   std::optional<committed_record> load_committed(const std::string& object_name, std::uint64_t inode) const;
   /// Before the object gets visible, so that a full disk shows now, and a crash in between leaves something to find.
-  /// After, settle_committed() makes it the record, or withdraw_committed() removes it.
-  result<void> prepare_committed(const std::string& object_name, const committed_record& r) const;
+  /// After, settle_committed() makes these the records, or withdraw_committed() removes them. `t` may be null.
+  result<void> prepare_committed(const std::string& object_name, const committed_record& r, const manifest& m, const digest_table* t) const;
   void settle_committed(const std::string& object_name, std::uint64_t inode) const;
   void withdraw_committed(const std::string& object_name, std::uint64_t inode) const;
 
-  /// The description of what was made visible last, to read it as the base of a later version.
+  /// The description and the digests of what load_committed() found, to read it as the base of a later version.
   std::optional<manifest> load_manifest(const std::string& object_name) const;
-  void save_manifest(const std::string& object_name, const manifest& m) const;
-  void forget(const std::string& object_name) const;   // all about a version that is removed
-
   std::optional<digest_table> load_digests(const std::string& object_name) const;
-  void save_digests(const std::string& object_name, const digest_table& t) const;
+  void forget(const std::string& object_name) const;   // all about a version that is removed
 
  private:
   static constexpr std::size_t shards = 32;
 
   receive_state(std::shared_ptr<file_system> files, std::string place) : files_(std::move(files)), place_(std::move(place)) {}
   std::string record(const std::string& object_name, const std::string& kind) const { return record_name(place_, object_name) + kind; }
+  void save(const std::string& object_name, const std::string& kind, std::span<const std::byte> bytes) const;
   int lock_file(std::uint64_t byte);
   void release(std::uint64_t byte);
 

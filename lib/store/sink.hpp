@@ -60,7 +60,7 @@ class output_tree {
   struct options {
     std::string directory;         // created when missing
     std::string state_directory;   // created when missing; empty: nothing is remembered, so nothing resumes and no folder is replaced
-    unsigned keep = 0;             // how many older versions of each object stay, in .ddf-versions/NAME/VERSION
+    unsigned keep = 0;             // how many older versions of each object stay, in .ddf-versions/NAME.versions/VERSION
   };
   /// Input: `files`, when given, stands in for the system calls that change files.
   /// Errors: io, naming the folder and the cure.

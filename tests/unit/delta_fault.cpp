@@ -34,7 +34,7 @@ inline const std::vector<update_case>& updates() {
 }
 
 // What a session does with an object that it gets as a delta: what the delta does not make is fetched.
-inline result<std::string> receive_by_delta(output_tree& tree, const content& from, const content& to, const bytes& stream) {
+inline result<std::string> receive_by_delta(output_tree& tree, const content& from, const content& to, const byte_vector& stream) {
   auto opened = tree.open_object(to.description);
   if (!opened) return tl::unexpected(opened.error());
   const std::shared_ptr<object_sink> sink = std::move(opened->sink);
@@ -69,7 +69,7 @@ inline std::vector<std::uint64_t> check_held(const output_tree& tree, const upda
       BOOST_TEST((digests(*v).root == h.root));
       const auto base = tree.open_base(v->description.name, h.root);
       if (!base) continue;   // its digests are not here: it is fetched whole
-      bytes all(base->bytes->size());
+      byte_vector all(base->bytes->size());
       DDF_REQUIRE_OK(base->bytes->read(0, all));
       std::string expected;
       for (const std::string& p : v->parts) expected += p;
@@ -90,7 +90,7 @@ namespace bdata = boost::unit_test::data;
 BOOST_AUTO_TEST_SUITE(delta_fault)
 
 BOOST_DATA_TEST_CASE(the_old_version_or_the_new_one_is_visible_and_whole, bdata::make(updates()) * bdata::make({false, true}), c, killed) {
-  const bytes stream = make(c.second, c.third).stream;
+  const byte_vector stream = make(c.second, c.third).stream;
   const std::size_t descriptors = open_descriptors();
   int nth = 1;
   for (bool done = false; !done; ++nth) {
@@ -121,6 +121,13 @@ BOOST_DATA_TEST_CASE(the_old_version_or_the_new_one_is_visible_and_whole, bdata:
     if (done) BOOST_TEST((held == std::vector<std::uint64_t>{3, 2}));
     BOOST_TEST_INFO(c.what << ", call " << nth << ": " << (outcome ? "ok" : describe(outcome.error())));
     BOOST_TEST(!held.empty());   // the visible version is known as what it is
+    if (killed) {   // then it is known as well as one whose commit came to its end
+      const content& here = shows(t, c.third) ? c.third : c.second;
+      const auto lease = (*tree)->lease(here.description.name, version_id{0});
+      DDF_REQUIRE_OK(lease);
+      BOOST_TEST((*lease)->description().version.value == here.description.version.value);
+      DDF_REQUIRE_OK((*tree)->open_base(here.description.name, digests(here).root));
+    }
     // And a later run completes, whatever was left behind.
     DDF_REQUIRE_OK(receive_by_delta(**tree, c.second, c.third, stream));
     BOOST_TEST(shows(t, c.third));
@@ -151,7 +158,7 @@ BOOST_DATA_TEST_CASE(nothing_stays_of_the_old_version_where_none_is_kept, bdata:
 BOOST_AUTO_TEST_CASE(a_file_is_never_a_mix_on_a_file_system_that_only_renames) {
   for (const bool killed : {false, true})
     for (const update_case& c : {updates()[0], updates()[1]}) {
-      const bytes stream = make(c.second, c.third).stream;
+      const byte_vector stream = make(c.second, c.third).stream;
       int nth = 1;
       for (bool done = false; !done; ++nth) {
         BOOST_REQUIRE(nth < 1000);
@@ -192,7 +199,7 @@ BOOST_DATA_TEST_CASE(a_killed_receiver_resumes_with_the_blocks_it_wrote_down, bd
   auto tree = keeping_tree(t);
   DDF_REQUIRE_OK(tree);
   DDF_REQUIRE_OK(receive(**tree, c.second));
-  const bytes stream = make(c.second, c.third).stream;
+  const byte_vector stream = make(c.second, c.third).stream;
   range_set rows;
   {
     auto opened = (*tree)->open_object(c.third.description);

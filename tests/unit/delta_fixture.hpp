@@ -19,7 +19,7 @@
 namespace ddf::test {
 
 using kind = delta::stream_row::kind;
-using bytes = std::vector<std::byte>;
+using byte_vector = std::vector<std::byte>;
 using namespace std::chrono_literals;
 
 class counting_source final : public object_source {   // reads strings, and says which bytes
@@ -108,12 +108,12 @@ inline const std::atomic<bool> go_on{false};
 struct made {
   made_delta delta;
   digest_table table;
-  bytes stream;
+  byte_vector stream;
 };
 
-inline bytes stream_bytes(const made_delta& d, const content& target, const std::vector<range>& whole = {}) {
+inline byte_vector stream_bytes(const made_delta& d, const content& target, const std::vector<range>& whole = {}) {
   const delta_object o = stream_of(d, digests(target).root, target.description.size(), whole);
-  bytes out(o.bytes);
+  byte_vector out(o.bytes);
   DDF_REQUIRE_OK(o.source->read(0, 0, out));
   return out;
 }
@@ -180,7 +180,7 @@ inline void check_rows(const content& target, const string_sink& sink, const ran
   }
 }
 
-inline void check_applies(const content& from, const content& target, const bytes& stream, const range_set& rows, unsigned threads = 2) {
+inline void check_applies(const content& from, const content& target, const byte_vector& stream, const range_set& rows, unsigned threads = 2) {
   const auto sink = std::make_shared<string_sink>(target);
   application a(target, stream.size(), base_over(from), sink, threads);
   a.arrives_whole(stream);
@@ -241,7 +241,7 @@ inline std::vector<named_tensor> subset(const std::vector<named_tensor>& m, std:
   return out;
 }
 
-inline content file(const std::string& bytes) { return file_content("w.safetensors", bytes); }
+inline content file(const std::string& data) { return file_content("w.safetensors", data); }
 inline content shards(const std::vector<std::pair<std::string, std::string>>& files) { return folder_content("w", files); }
 
 }  // namespace ddf::test

@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(the_stream_is_read_in_any_pieces) {
   prng random(1);
   for (int i = 0; i < 500; ++i) {
     const std::uint64_t at = random.next() % (o.bytes + 1), n = random.next() % (o.bytes - at + 1);
-    bytes piece(n);
+    byte_vector piece(n);
     DDF_REQUIRE_OK(o.source->read(0, at, piece));
     BOOST_REQUIRE(std::equal(piece.begin(), piece.end(), m.stream.begin() + static_cast<std::ptrdiff_t>(at)));
   }
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(blocks_left_to_the_whole_are_neither_in_the_stream_nor_writ
     rows.erase(r.first, r.last);
     for (std::uint64_t i = r.first; i < r.last; ++i) less += m.delta.rows[i].bytes;
   }
-  const bytes stream = stream_bytes(m.delta, to, whole);
+  const byte_vector stream = stream_bytes(m.delta, to, whole);
   BOOST_TEST(stream.size() <= m.stream.size() - less + 16 * 6);
   check_applies(from, to, stream, rows);
   check_applies(from, to, stream_bytes(m.delta, to, {{0, to.description.blocks()}}), {});
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(another_base_is_refused_by_name) {
   const made m = make(from, to);
   const content other = file(safetensors(step(model(), 99)));
   for (const bool kept_only : {false, true}) {
-    const bytes stream = kept_only ? make(from, from).stream : m.stream;
+    const byte_vector stream = kept_only ? make(from, from).stream : m.stream;
     const content& target = kept_only ? from : to;
     const auto sink = std::make_shared<string_sink>(target);
     application a(target, stream.size(), base_over(other), sink);
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(a_base_that_cannot_be_opened_ends_it_before_the_stream_is_w
 BOOST_AUTO_TEST_CASE(a_stream_of_another_target_is_refused) {
   const content from = file(safetensors(model())), to = file(safetensors(step(model()))), other = file(safetensors(step(model(), 50)));
   const auto sink = std::make_shared<string_sink>(to);
-  const bytes stream = make(from, other).stream;
+  const byte_vector stream = make(from, other).stream;
   application a(to, stream.size(), base_over(from), sink);
   a.arrives_whole(stream);
   DDF_CHECK_FAILS(a.end(), errc::integrity);
@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_stream_never_makes_a_wrong_block) {
   const made m = make(from, to);
   prng random(3);
   for (int round = 0; round < 150; ++round) {
-    bytes damaged = m.stream;
+    byte_vector damaged = m.stream;
     const std::size_t at = round < 75 ? random.next() % 400 : random.next() % damaged.size();
     damaged[at] ^= static_cast<std::byte>(1 + random.next() % 255);
     const auto sink = std::make_shared<string_sink>(to);
@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_stream_never_makes_a_wrong_block) {
 
 BOOST_AUTO_TEST_CASE(an_index_of_impossible_length_takes_no_memory) {
   const content c = file_content("f", pattern(100'000));
-  bytes stream = make(c, c).stream;
+  byte_vector stream = make(c, c).stream;
   stream.resize(64 + (32 << 20));
   stream[56] = std::byte{2};   // index bytes: 32 MiB
   stream[57] = stream[58] = stream[59] = std::byte{0};
@@ -288,7 +288,7 @@ BOOST_DATA_TEST_CASE(pieces_arrive_in_any_order_and_damaged_first, bdata::xrange
   const auto sink = std::make_shared<string_sink>(to);
   application a(to, m.stream.size(), base_over(from), sink, 1 + static_cast<unsigned>(seed) % 3);
   for (const piece& p : pieces) {
-    bytes b(m.stream.begin() + static_cast<std::ptrdiff_t>(p.at), m.stream.begin() + static_cast<std::ptrdiff_t>(p.at + p.size));
+    byte_vector b(m.stream.begin() + static_cast<std::ptrdiff_t>(p.at), m.stream.begin() + static_cast<std::ptrdiff_t>(p.at + p.size));
     if (p.damaged)
       for (int n = 0; n < 3; ++n) b[random.next() % b.size()] ^= static_cast<std::byte>(1 + random.next() % 255);
     a.arrives(p.at, b);
@@ -310,7 +310,7 @@ BOOST_AUTO_TEST_CASE(damage_in_front_is_no_verdict_before_the_stream_is_proven) 
   const made m = make(from, to);
   for (std::size_t at = 0; at < m.stream.size(); ++at)
     for (const unsigned flip : {1u, 0x80u}) {
-      bytes damaged = m.stream;
+      byte_vector damaged = m.stream;
       damaged[at] ^= static_cast<std::byte>(flip);
       const auto sink = std::make_shared<string_sink>(to);
       application a(to, m.stream.size(), base_over(from), sink);
@@ -334,7 +334,7 @@ BOOST_DATA_TEST_CASE(giving_up_in_the_middle_never_hangs_or_writes_later, bdata:
   const std::uint64_t until = seed % 4 == 0 ? random.next() % 200 : random.next() % m.stream.size();
   for (std::uint64_t at = 0; at < until;) {
     const std::uint64_t n = std::min<std::uint64_t>(until - at, 1 + random.next() % 5000);
-    bytes b(m.stream.begin() + static_cast<std::ptrdiff_t>(at), m.stream.begin() + static_cast<std::ptrdiff_t>(at + n));
+    byte_vector b(m.stream.begin() + static_cast<std::ptrdiff_t>(at), m.stream.begin() + static_cast<std::ptrdiff_t>(at + n));
     if (random.next() % 8 == 0) b[0] ^= std::byte{1};
     a.arrives(at, b);
     at += n;
@@ -392,7 +392,7 @@ BOOST_AUTO_TEST_CASE(memory_does_not_grow_with_the_object) {
     auto d = make_delta(to.description, source, table, false, base, how, go_on);
     const std::size_t made = bytes_allocated() - before;
     DDF_REQUIRE_OK(d);
-    const bytes stream = stream_bytes(*d, to);
+    const byte_vector stream = stream_bytes(*d, to);
     application a(to, stream.size(), base, std::make_shared<string_sink>(to), 1);
     a.arrives_whole(stream);
     DDF_REQUIRE_OK(a.end());
