@@ -65,11 +65,21 @@ std::optional<published_base> parse_base(std::span<const std::byte> record) {
 }
 
 static std::string key_of(const std::string& name, version_id v) { return record_name({}, name) + '@' + std::to_string(v.value); }
-static std::string data_of(const std::string& key) { return key + ".data"; }
+static constexpr std::string_view data_suffix = ".data", making_suffix = ".making";
+static std::string data_of(const std::string& key) { return key + std::string(data_suffix); }
 
-// The versions that are remembered of a name, newest first.
-static std::vector<version_id> numbers(int folder, const std::string& name) {
-  std::vector<version_id> out;
+namespace {
+
+struct entry {
+  version_id version{1};
+  std::string name, suffix;   // empty: the record
+};
+
+}  // namespace
+
+// What there is of an object, newest first.
+static std::vector<entry> entries(int folder, const std::string& name) {
+  std::vector<entry> out;
   const int copy = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(copy < 0 ? nullptr : ::fdopendir(copy), [](DIR* d) { return d == nullptr ? 0 : ::closedir(d); });
   const std::string prefix = record_name({}, name) + '@';
@@ -79,10 +89,25 @@ static std::vector<version_id> numbers(int folder, const std::string& name) {
     text.remove_prefix(prefix.size());
     std::uint64_t v = 0;
     const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), v);
-    if (failed == std::errc{} && end == text.data() + text.size()) out.push_back(version_id{v});
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    if (failed == std::errc{} && (text.empty() || text == data_suffix || text == making_suffix)) out.push_back({version_id{v}, e->d_name, std::string(text)});
   }
-  std::ranges::sort(out, std::ranges::greater{});
+  std::ranges::sort(out, std::ranges::greater{}, &entry::version);
   return out;
+}
+
+// The versions that are remembered, newest first.
+static std::vector<version_id> numbers(int folder, const std::string& name) {
+  std::vector<version_id> out;
+  for (const entry& e : entries(folder, name))
+    if (e.suffix.empty()) out.push_back(e.version);
+  return out;
+}
+
+static std::optional<published_base> load(int folder, const std::string& name, version_id v) {
+  const auto record = load_record(folder, key_of(name, v), bytes_max);
+  auto b = record ? parse_base(*record) : std::nullopt;
+  return b && b->description.name == name && b->description.version == v ? std::move(b) : std::nullopt;
 }
 
 std::vector<published_base> base_store::list(const std::string& name) const {
@@ -90,11 +115,8 @@ std::vector<published_base> base_store::list(const std::string& name) const {
   if (directory_.empty()) return out;
   const descriptor folder(::open((directory_ + "/bases").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return out;
-  for (const version_id v : numbers(folder.get(), name)) {
-    const auto record = load_record(folder.get(), key_of(name, v), bytes_max);
-    auto b = record ? parse_base(*record) : std::nullopt;
-    if (b && b->description.name == name && b->description.version == v) out.push_back(std::move(*b));
-  }
+  for (const version_id v : numbers(folder.get(), name))
+    if (auto b = load(folder.get(), name, v)) out.push_back(std::move(*b));
   return out;
 }
 
@@ -175,9 +197,12 @@ result<void> base_store::save(const published_base& b, object_source& source) co
   if (!folder) return tl::unexpected(folder.error());
   const std::string key = key_of(b.description.name, b.description.version);
   result<void> copied;
+  const auto known = load(folder->get(), b.description.name, b.description.version);
+  const bool same = known && known->description == b.description && known->digests.root == b.digests.root;
+  if (!same) remove_beneath(files, folder->get(), data_of(key));   // of other bytes under the same version, or of a run that was killed
   struct stat st {};
   if (keep_ != 0 && source.check_read() && ::fstatat(folder->get(), data_of(key).c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
-    const std::string making = key + ".making";
+    const std::string making = key + std::string(making_suffix);
     remove_beneath(files, folder->get(), making);
     const auto data = make_folders_beneath(files, folder->get(), making, false);
     if (!data) return io_fault("making the copy of a version failed", data.error());
@@ -189,10 +214,10 @@ result<void> base_store::save(const published_base& b, object_source& source) co
   }
   if (auto ok = save_record(files, folder->get(), key, write_base(b), false); !ok) return ok;
   const auto all = numbers(folder->get(), b.description.name);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const std::string old = key_of(b.description.name, all[i]);
-    if (i >= keep_ && ::fstatat(folder->get(), data_of(old).c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0) remove_beneath(files, folder->get(), data_of(old));
-    if (i >= versions_max) files.unlinkat(folder->get(), old.c_str(), 0);
+  const auto among = [&](version_id v, std::size_t newest) { return std::ranges::find(all, v) - all.begin() < static_cast<std::ptrdiff_t>(std::min(newest, all.size())); };
+  for (const entry& e : entries(folder->get(), b.description.name)) {
+    if (e.suffix == making_suffix || (e.suffix == data_suffix && !among(e.version, std::min<std::size_t>(keep_, versions_max)))) remove_beneath(files, folder->get(), e.name);
+    if (e.suffix.empty() && !among(e.version, versions_max)) files.unlinkat(folder->get(), e.name.c_str(), 0);
   }
   return copied;
 }
