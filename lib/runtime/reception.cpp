@@ -114,6 +114,8 @@ void reception::open(time_point t, std::uint32_t object) {
   } else {
     opened.current = shell_.tree->current_root(m);
     opened.held = shell_.tree->held(m);
+    // Of an immutable object whatever is here counts, also when its size or its mode is another.
+    if (m.consistent == consistency::immutable && !opened.current && !opened.held.empty()) opened.current = opened.held.front().root;
     if (!m.base.empty()) {
       manifest other = m;
       other.name = m.base;
@@ -147,11 +149,11 @@ void reception::begin_apply(std::uint32_t delta) {
       const auto r = self.lock();
       if (!r || r->ended_) return;
       r->apply_seconds_ += took;
-      const time_point t = now();
+      const time_point at = now();
       r->slots_[delta].applier.reset();
-      r->engine_.handle_patched(t, delta, std::move(made));
+      r->engine_.handle_patched(at, delta, std::move(made));
       r->slots_[delta].sink.reset();
-      r->drain(t);
+      r->drain(at);
       r->arm();
     });
   });

@@ -119,7 +119,10 @@ class subscriber_impl final : public subscriber {
   result<std::shared_ptr<const object>> get(const std::string& name, std::uint64_t version) override {
     if (!tree_) {
       if (auto found = memory_.find(name, version)) return std::shared_ptr<const object>(std::move(found));
-      return fail(errc::unknown_version, (version == 0 ? "nothing" : "version " + std::to_string(version)) + " of '" + printable(name) + "' is held (subscriber_options::keep says how many older ones stay)");
+      std::string here;
+      for (const held_version& h : memory_.held(name)) here += (here.empty() ? "" : ", ") + std::to_string(h.version.value);
+      return fail(errc::unknown_version, "of '" + printable(name) + "' there is " + (version == 0 ? "no version" : "no version " + std::to_string(version)) + " here" + (here.empty() ? "" : ", but " + here) +
+                                             " (subscriber_options::keep says how many older ones stay)");
     }
     auto lease = tree_->lease(name, version_id{version});
     if (!lease) return tl::unexpected(lease.error());
