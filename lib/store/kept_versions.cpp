@@ -195,6 +195,7 @@ class lease final : public version_lease {
 
   std::string path() const override {
     const std::string kept = kept_path();
+    if (!is_at(kept) && !is_at(name_)) wait_for_move(*core_, name_);
     return core_->directory + '/' + (is_at(kept) ? kept : name_);
   }
   bool holds() const {   // it was not removed before it was leased

@@ -130,6 +130,7 @@ class output_folder final : public output_tree {
         if (auto leased = lease_version(core_, name, std::move(v))) return leased;
       }
       if (!found && i >= 3) break;
+      if (!found) wait_for_move(*core_, name);
     }
     const std::string which = version.value == 0 ? "no version" : "no version " + std::to_string(version.value);
     return fail(errc::unknown_version, "of '" + printable(name) + "' there is " + which + " here" + (here.empty() ? "" : ", but " + here) + " (mcrecv --keep says how many older ones stay)");
