@@ -328,10 +328,9 @@ void publication::plan() {
       return (o.digests_known && root == o.digests.root) || std::ranges::any_of(o.bases, [&](const delta_base& b) { return b.digests.root == root; });
     });
     if (!o.description.base.empty()) continue;   // what follows is said about earlier versions of the object itself
-    if (options_.has_changed) {
-      const auto last = former != shell_.former.end() ? std::nullopt : shell_.published.load(name);
-      p->changed_known = former != shell_.former.end() || (last && last->digests.root != digest{});
-      if (p->changed_known) p->changed_from = last ? last->digests.root : former->second.described.digests.root;
+    if (options_.has_changed && (former != shell_.former.end() || !remembered.empty())) {
+      p->changed_known = true;
+      p->changed_from = former != shell_.former.end() ? former->second.described.digests.root : remembered.front().digests.root;
     }
     if (options_.consistent == consistency::append_only && !o.bases.empty()) {
       const manifest& last = o.bases.front().description;

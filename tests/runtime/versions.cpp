@@ -161,6 +161,47 @@ BOOST_AUTO_TEST_CASE(versions_from_memory_send_the_blocks_that_changed) {
   BOOST_TEST(got.delta_bytes > 55 * block);
 }
 
+// The caller that still has the version before hands it in, and every block can be a delta.
+BOOST_AUTO_TEST_CASE(memory_with_the_version_before_it_goes_as_a_delta) {
+  const std::string group = next_group();
+  const folder state;
+  follower f(group);
+  sender s(group, state / "publisher");
+  const std::string v1 = pattern(30 * block + 17, 1);
+  std::string v2 = v1;
+  for (std::size_t at = 500; at < v2.size(); at += 9'973) v2 = with_change(v2, at);   // in every block
+  good(s.memory("w", v1));
+  ddf::publish_options o;
+  o.previous = {{"", std::as_bytes(std::span(v1)), 1}};
+  const ddf::report second = s.memory("w", v2, o);
+  good(second);
+  BOOST_TEST(second.objects.at(0).encoding == "delta");
+  BOOST_TEST(second.bulk.bytes < block / 4);
+  BOOST_TEST((text(f.nth(2)->part()) == v2));
+
+  const std::string shorter = v1.substr(1);
+  o.previous = {{"", std::as_bytes(std::span(shorter)), 1}};
+  const std::vector<ddf::part_view> parts{{"", std::as_bytes(std::span(v2)), 1}};
+  const auto refused = s.publisher->publish("w", parts, o);
+  BOOST_REQUIRE(!refused);
+  BOOST_TEST((refused.error().code == ddf::errc::invalid_argument));
+  BOOST_TEST(refused.error().what.find("previous") != std::string::npos);
+}
+
+// A wrong word about the version before costs bytes, never a wrong object.
+BOOST_AUTO_TEST_CASE(a_version_before_that_is_not_what_was_published_ends_right_all_the_same) {
+  const std::string group = next_group();
+  const folder state;
+  follower f(group);
+  sender s(group, state / "publisher");
+  const std::string v1 = pattern(10 * block, 1), v2 = with_change(v1, 7), other = pattern(10 * block, 5);
+  good(s.memory("w", v1));
+  ddf::publish_options o;
+  o.previous = {{"", std::as_bytes(std::span(other)), 1}};
+  good(s.memory("w", v2, o));
+  BOOST_TEST((text(f.nth(2)->part()) == v2));
+}
+
 BOOST_AUTO_TEST_CASE(a_file_replaced_by_a_rename_is_the_base_of_the_next) {
   const std::string group = next_group();
   const folder source, target, state;
@@ -370,6 +411,30 @@ BOOST_AUTO_TEST_CASE(a_version_of_another_object_is_a_base) {
     BOOST_REQUIRE(!refused);
     BOOST_TEST((refused.error().code == ddf::errc::invalid_argument), bad);
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_new_object_finds_the_one_it_resembles) {
+  const std::string group = next_group();
+  const folder source, target, state;
+  ddf::subscriber_options how;
+  how.output_directory = target / "out";
+  how.state_directory = state / "subscriber";
+  follower f(group, how);
+  sender s(group, state / "publisher");
+  const std::string base = pattern(20 * block, 1);
+  std::string tuned = base;
+  for (std::size_t at = 3; at < tuned.size(); at += 1'009) tuned = with_change(tuned, at);
+  put(source / "base", base), put(source / "other", pattern(20 * block, 9)), put(source / "tuned", tuned), put(source / "apart", pattern(20 * block, 77));
+  good(s.path(source / "base"));
+  good(s.path(source / "other"));
+  const ddf::report r = s.path(source / "tuned");
+  good(r);
+  BOOST_TEST(r.objects.at(0).encoding == "delta");
+  BOOST_TEST(r.bulk.bytes < block);
+  BOOST_TEST((get(target / "out/tuned") == tuned));
+  const ddf::report apart = s.path(source / "apart");
+  good(apart);
+  BOOST_TEST(apart.objects.at(0).encoding == "whole");
 }
 
 BOOST_AUTO_TEST_CASE(the_plan_is_told_before_the_first_byte_and_a_dry_run_stops_there) {
