@@ -130,6 +130,7 @@ void receiver::choose_ways(time_point now) {
     const delta_stream& d = plan_.deltas[w.delta];
     const auto delta = static_cast<std::uint32_t>(catalogue_objects_ + w.delta);
     s.patching = true;
+    s.started = now;
     s.hold = false;
     s.resumable.clear();   // the delta makes them faster than they can be proven
     release(o);
@@ -174,7 +175,6 @@ void receiver::handle_patched(time_point now, std::uint32_t delta, result<patch>
   }
   const object_extent& e = layout_.object(d.object);
   s.patched = true;
-  counters_.patched_bytes += m.size();
   s.root = r->table.root;
   std::copy(s.root.bytes.begin(), s.root.bytes.end(), s.table.begin());
   for (std::size_t i = 0; i < r->table.blocks.size(); ++i) std::ranges::copy(r->table.blocks[i].bytes, s.table.begin() + static_cast<std::ptrdiff_t>((i + 1) * digest::size));
@@ -192,6 +192,7 @@ void receiver::handle_patched(time_point now, std::uint32_t delta, result<patch>
       computed_[block] = r->table.blocks[row];
       have_.insert(b.first_segment, b.last_segment);
       counters_.bytes_verified += b.bytes;
+      counters_.patched_bytes += b.bytes;
       ++s.verified;
     }
   need_whole(now, d.object);

@@ -201,7 +201,9 @@ result<void> base_store::save(const published_base& b, object_source& source) co
   const bool same = known && known->description == b.description && known->digests.root == b.digests.root;
   if (!same) remove_beneath(files, folder->get(), data_of(key));   // of other bytes under the same version, or of a run that was killed
   struct stat st {};
-  if (keep_ != 0 && source.check_read() && ::fstatat(folder->get(), data_of(key).c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
+  const bool to_copy = keep_ != 0 && ::fstatat(folder->get(), data_of(key).c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0;
+  if (to_copy) copied = source.check_read();
+  if (to_copy && copied) {
     const std::string making = key + std::string(making_suffix);
     remove_beneath(files, folder->get(), making);
     const auto data = make_folders_beneath(files, folder->get(), making, false);
