@@ -79,7 +79,7 @@ class CommandLine(unittest.TestCase):
             ("mcsend", "--linger", ["1 fortnight"], ["30s"]),
             ("mcsend", "--expect", ["-1", "x", "1.5", "4294967296"], ["whole number"]),
             ("mcsend", "--quorum", ["0", "most", "-1"], ["whole number", "all"]),
-            ("mcsend", "--commit", ["all", ""], ["each", "group"]),
+            ("mcsend", "--commit", ["all", "1"], ["each", "group"]),
             ("mcsend", "--base", ["policy", "policy@", "policy@x", "policy@0", "@3"], []),
             ("mcsend", "--delta", ["small"], ["auto or fast"]),
             ("mcsend", "--keep", ["-1", "many", "1001"], ["whole number"]),

@@ -222,7 +222,7 @@ command_line mcsend_command_line(mcsend_options& options) {
                     "and otherwise none (default each)",
             .default_text = "each",
             .set = [&](const std::string& text) -> result<void> {
-              if (text != "each" && text != "group") return fail(errc::invalid_argument, "give each or group");
+              if (text != "each" && text != "group") return fail(errc::invalid_argument, fmt::format("'{}' is neither each nor group", printable(text)));
               options.publish.commit_together = text == "group";
               return {};
             }});
