@@ -17,13 +17,6 @@ static std::uint64_t get_varint(reader& r) {
   return *v;
 }
 
-static digest get_digest(reader& r) {
-  digest d;
-  const auto b = r.bytes(digest::size);
-  std::copy(b.begin(), b.end(), d.bytes.begin());
-  return d;
-}
-
 static bool continues(const stream_row& a, const stream_row& b) { return a.by == b.by && (a.by != stream_row::kind::keep || a.base_row + 1 == b.base_row); }
 
 std::vector<std::byte> write_stream_head(stream_head& h, std::vector<stream_row>& rows) {
@@ -69,8 +62,8 @@ result<stream_head> parse_stream_head(std::span<const std::byte> first) {
   reader r(first);
   stream_head h;
   const bool known = r.text(magic.size()) == magic;
-  h.target_root = get_digest(r);
-  h.base_root = get_digest(r);
+  h.target_root = r.digest();
+  h.base_root = r.digest();
   h.target_bytes = r.u64();
   h.base_bytes = r.u64();
   h.index_bytes = r.u32();
@@ -109,7 +102,7 @@ result<std::vector<stream_row>> parse_stream_index(const stream_head& h, std::sp
           if (offset > stream_bytes || row.bytes > stream_bytes - offset) return malformed();
           offset += row.bytes;
         }
-        row.result = get_digest(r);
+        row.result = r.digest();
         if (!r.ok()) return malformed();
       }
       if (i == 0 && !out.empty() && continues(out.back(), row)) return malformed();   // one group, cut in two

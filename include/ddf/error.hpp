@@ -25,7 +25,6 @@ enum class errc : std::uint8_t {
   interrupted,        // a signal or stop()
   unsupported,        // this build or this host cannot do it
   stale_base,         // a delta starts from another version than the one that is here
-  corrupt,            // what is stored or was received is damaged, and no whole copy can be had
   unknown_version,    // this version is not here (any more)
 };
 

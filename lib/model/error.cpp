@@ -6,11 +6,11 @@
 namespace ddf {
 
 std::string_view name(errc code) {
-  static constexpr std::array<std::string_view, 19> names{
+  static constexpr std::array<std::string_view, 18> names{
       "ok",        "invalid_argument", "io",        "network",        "no_sender", "no_receiver",
       "sender_lost", "receiver_lost",  "incomplete", "integrity",     "source_changed", "refused",
       "too_large", "no_multicast",     "interrupted", "unsupported",
-      "stale_base", "corrupt",         "unknown_version"};
+      "stale_base", "unknown_version"};
   const auto i = static_cast<std::size_t>(code);
   return i < names.size() ? names[i] : "unknown";
 }

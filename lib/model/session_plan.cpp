@@ -48,8 +48,8 @@ result<void> check_plan(const session_plan& p, const catalogue& c) {
 
 delivery delivery_for(const session_plan& p, std::uint32_t object, const std::vector<held_version>& held) {
   const auto holds = [&](const digest& root) { return std::ranges::any_of(held, [&](const held_version& h) { return h.object == object && h.root == root; }); };
-  const auto current = std::ranges::find(held, object, &held_version::object);
-  if (const digest* root = p.root_of(object); root != nullptr && current != held.end() && current->root == *root) return {delivery::kind::nothing, 0};
+  const digest* const root = p.root_of(object);
+  if (root != nullptr && std::ranges::any_of(held, [&](const held_version& h) { return h.object == object && h.current && h.root == *root; })) return {delivery::kind::nothing, 0};
   delivery found;
   for (std::size_t i = 0; i < p.deltas.size(); ++i) {
     const delta_stream& d = p.deltas[i];

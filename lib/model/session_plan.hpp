@@ -17,6 +17,7 @@ struct held_version {   // what a receiver says it has of an object, or could ma
   std::uint32_t object = 0;   // index into the catalogue
   version_id version{1};
   digest root;
+  bool current = false;       // visible under the object's name, and described alike: equal bytes are all it takes
   bool operator==(const held_version&) const = default;
 };
 
@@ -61,8 +62,8 @@ struct delivery {
   enum class kind : std::uint8_t { nothing, delta, whole } by = kind::whole;
   std::size_t delta = 0;   // index into the plan's
 };
-/// Input: what the receiver holds, the version that is visible under the object's name first. Of several deltas the shortest is
-/// taken. Cost: O(deltas).
+/// Input: what the receiver holds. Of several deltas the shortest is taken; one may start from the very root it leads to, for who
+/// has the bytes under other names or with other permissions. Cost: O(deltas).
 delivery delivery_for(const session_plan& p, std::uint32_t object, const std::vector<held_version>& held);
 
 }  // namespace ddf

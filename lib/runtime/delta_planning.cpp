@@ -27,9 +27,11 @@ result<void> delta_planning::run(const std::atomic<bool>& abandon) {
     std::vector<made_delta> made;
     const bool worth_it = forced || worth_a_delta(m.size(), measured);
     for (delta_base& base : o.bases) {
-      if (!wants_deltas || !worth_it || (o.digests_known && base.digests.root == o.digests.root)) continue;
+      // Of the same bytes a delta is all blocks kept, for who has them in another form.
+      const bool of_use = std::ranges::any_of(o.demand.bases, [&](const sender::demand::base& b) { return b.root == base.digests.root && !b.current; });
+      if (!wants_deltas || !worth_it || (o.digests_known && base.digests.root == o.digests.root && !of_use)) continue;
       delta_options how = options;
-      if (changed_known && base.digests.root == changed_from) how.changed = &changed;
+      if (o.changed_from == base.digests.root) how.changed = &o.changed;
       auto one = make_delta(m, *o.source, o.digests, o.digests_known, base, how, abandon);
       if (!one && one.error().code == errc::stale_base) {   // its bytes are gone since: its digests are not
         base.bytes.reset();
@@ -38,7 +40,7 @@ result<void> delta_planning::run(const std::atomic<bool>& abandon) {
       if (!one) return tl::unexpected(one.error());
       o.digests_known = true;
       report.prepare_seconds += one->seconds;
-      if (base.digests.root != o.digests.root) made.push_back(std::move(*one));
+      if (base.digests.root != o.digests.root || of_use) made.push_back(std::move(*one));
     }
     if (!o.digests_known) {
       auto t = digests_of(m, *o.source, abandon);
@@ -59,7 +61,7 @@ result<void> delta_planning::run(const std::atomic<bool>& abandon) {
     for (const made_delta& d : made) candidates.push_back({d.base_version, d.base_root, 0, made_delta::overhead_bytes, d.costs(m)});
     for (const sender::demand::base& b : o.demand.bases) {
       const auto candidate = std::ranges::find(candidates, b.root, &delta_candidate::base_root);
-      if (b.root == o.digests.root) facts.current += b.receivers;
+      if (b.current && b.root == o.digests.root) facts.current += b.receivers;
       else if (candidate != candidates.end()) candidate->receivers += b.receivers;
       else without_base += b.receivers;
     }

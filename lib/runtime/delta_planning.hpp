@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <vector>
 #include <ddf/publisher.hpp>
 #include "lib/plan/delta_plan.hpp"
@@ -21,14 +22,13 @@ struct delta_planning {
     bool digests_known = false;
     sender::demand demand;
     std::vector<delta_base> bases;                 // that a delta may be made from, opened
+    std::optional<digest> changed_from;            // `changed` is all that differs from the version of this root
+    range_set changed;                             // bytes
   };
   std::vector<object> objects;                     // those that somebody holds a version of
   delta_options options;
   bool wants_deltas = true, forced = false;        // forced: made also where they seem not worth it
   rates measured;
-  range_set changed;                               // bytes that may differ, when `changed_known`, from `changed_from`
-  bool changed_known = false;
-  digest changed_from;
 
   // What comes of it.
   session_plan plan;

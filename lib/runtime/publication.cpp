@@ -290,7 +290,7 @@ void publication::plan() {
   for (std::uint32_t o = 0; o < manifests_.size(); ++o) {
     if (engine_->held_roots(o).empty()) continue;
     const session_source::item& it = source_.object(o);
-    p->objects.push_back({o, manifests_[o], it.source, it.digests, source_.table_known(o), {}, {}});
+    p->objects.push_back({o, manifests_[o], it.source, it.digests, source_.table_known(o), {}, {}, std::nullopt, {}});
   }
   p->forced = options_.base != "auto";
   p->wants_deltas = options_.base != "none" && options_.consistent != consistency::immutable;
@@ -329,20 +329,18 @@ void publication::plan() {
     });
     if (!o.description.base.empty()) continue;   // what follows is said about earlier versions of the object itself
     if (options_.has_changed && (former != shell_.former.end() || !remembered.empty())) {
-      p->changed_known = true;
-      p->changed_from = former != shell_.former.end() ? former->second.described.digests.root : remembered.front().digests.root;
+      o.changed_from = former != shell_.former.end() ? former->second.described.digests.root : remembered.front().digests.root;
+      for (const byte_range& r : options_.changed)
+        if (r.bytes != 0) o.changed.insert(r.offset, r.offset + r.bytes);
     }
     if (options_.consistent == consistency::append_only && !o.bases.empty()) {
       const manifest& last = o.bases.front().description;
       if (last.size() <= o.description.size() && last.block_bytes == o.description.block_bytes) {
-        p->changed_known = true;
-        p->changed_from = o.bases.front().digests.root;
-        p->changed.insert(last.size() / last.block_bytes * last.block_bytes, std::max(o.description.size(), std::uint64_t{1}));
+        o.changed_from = o.bases.front().digests.root;
+        o.changed.insert(last.size() / last.block_bytes * last.block_bytes, std::max(o.description.size(), std::uint64_t{1}));
       }
     }
   }
-  for (const byte_range& r : options_.changed)
-    if (r.bytes != 0) p->changed.insert(r.offset, r.offset + r.bytes);
   if (p->objects.empty() && !options_.on_plan && !options_.dry_run) return engine_->handle_plan(now(), {});
   const time_point from = now();
   asio::post(shell_.workers, [self = shared_from_this(), p, from] {

@@ -87,6 +87,7 @@ class publisher_impl final : public publisher {
   }
 
   result<std::shared_ptr<ticket>> publish_paths(std::span<const path_source> paths, const publish_options& options) override {
+    if (!options.previous.empty()) return fail(errc::invalid_argument, "previous: is for objects in memory; of files the version before is found by itself, or by its copy (publisher_options::keep)");
     if (paths.empty()) return fail(errc::invalid_argument, "nothing to publish: name at least one file or folder");
     std::vector<opened_source> sources;
     auto descriptors = std::make_shared<descriptor_cache>(128);
@@ -122,13 +123,14 @@ class publisher_impl final : public publisher {
         return fail(errc::invalid_argument, "base '" + printable(options.base) + "': give auto, none or NAME@VERSION, as in policy@41");
       base_name = options.base.substr(0, at);
       if (auto ok = check_object_name(base_name); !ok) return fail(errc::invalid_argument, "base: " + ok.error().what);
-      const auto known = shell_.bases.list(base_name);
-      if (std::ranges::none_of(known, [&](const published_base& b) { return b.description.version.value == base_version; })) {
+      const auto known = shell_.bases.versions(base_name);
+      if (std::ranges::find(known, version_id{base_version}) == known.end()) {
         std::string have;
-        for (const published_base& b : known) have += (have.empty() ? "" : ", ") + std::to_string(b.description.version.value);
+        for (const version_id v : known) have += (have.empty() ? "" : ", ") + std::to_string(v.value);
         return fail(errc::unknown_version, "base '" + printable(options.base) + "': this version was not published from here" + (have.empty() ? std::string(": nothing of that name was") : "; known are " + have));
       }
     }
+    if (options.has_changed && sources.size() != 1) return fail(errc::invalid_argument, "changed: is said of one object, and " + std::to_string(sources.size()) + " are to be published: publish them one by one");
     catalogue all;
     for (opened_source& s : sources) {
       session_source::item item{std::move(s.description), std::move(s.source), {}, former};
@@ -139,7 +141,7 @@ class publisher_impl final : public publisher {
       item.description.consistent = options.consistent;
       if (base_name != item.description.name) item.description.base = base_name;
       constexpr std::uint64_t worth_looking = 1 << 20;
-      if (options.base == "auto" && item.description.size() >= worth_looking && shell_.bases.list(name).empty()) {
+      if (options.base == "auto" && item.description.size() >= worth_looking && shell_.bases.versions(name).empty()) {
         item.description.base = resembling_object(shell_.bases, item.description, *item.source);
         if (!item.description.base.empty() && shell_.options.log) shell_.options.log(log_level::info, "'" + printable(name) + "' is new and resembles '" + printable(item.description.base) + "', which serves as its base");
       }

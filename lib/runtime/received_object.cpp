@@ -1,6 +1,7 @@
 #include "lib/runtime/received_object.hpp"
 
 #include "lib/model/object_name.hpp"
+#include "lib/store/record.hpp"
 
 namespace ddf {
 
@@ -12,14 +13,7 @@ std::vector<std::string> received_object::part_names() const {
 
 std::string received_object::root() const {
   const digest& d = lease_ ? lease_->root() : digests_.root;
-  std::string out;
-  if (d == digest{}) return out;
-  for (const std::byte b : d.bytes) {
-    constexpr char digits[] = "0123456789abcdef";
-    out += digits[std::to_integer<unsigned>(b) >> 4];
-    out += digits[std::to_integer<unsigned>(b) & 15];
-  }
-  return out;
+  return d == digest{} ? std::string() : hexadecimal(d.bytes);
 }
 
 std::span<const std::byte> received_object::part(const std::string& name) const {
@@ -37,11 +31,11 @@ void memory_versions::add(std::shared_ptr<const received_object> v) {
   while (all.size() > keep_ + 1) all.pop_back();
 }
 
-std::vector<held_version> memory_versions::held(const std::string& name) const {
+std::vector<held_version> memory_versions::held(const manifest& m) const {
   const std::lock_guard lock(mutex_);
   std::vector<held_version> out;
-  if (const auto it = versions_.find(name); it != versions_.end())
-    for (const auto& v : it->second) out.push_back({0, version_id{v->version()}, v->digests().root});
+  if (const auto it = versions_.find(m.name); it != versions_.end())
+    for (const auto& v : it->second) out.push_back({0, version_id{v->version()}, v->digests().root, out.empty() && description_digest(v->description()) == description_digest(m)});
   return out;
 }
 
@@ -67,6 +61,16 @@ std::shared_ptr<const received_object> memory_versions::find(const std::string& 
     for (const auto& v : it->second)
       if (version == 0 || v->version() == version) return v;
   return nullptr;
+}
+
+result<std::shared_ptr<const object>> memory_versions::get(const std::string& name, std::uint64_t version) const {
+  if (auto found = find(name, version)) return std::shared_ptr<const object>(std::move(found));
+  const std::lock_guard lock(mutex_);
+  std::string here;
+  if (const auto it = versions_.find(name); it != versions_.end())
+    for (const auto& v : it->second) here += (here.empty() ? "" : ", ") + std::to_string(v->version());
+  return fail(errc::unknown_version, "of '" + printable(name) + "' there is " + (version == 0 ? "no version" : "no version " + std::to_string(version)) + " here" + (here.empty() ? "" : ", but " + here) +
+                                         " (subscriber_options::keep says how many older ones stay)");
 }
 
 }  // namespace ddf

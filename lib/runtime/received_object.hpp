@@ -43,9 +43,10 @@ class memory_versions {   // thread-safe
   /// Input: how many versions beside the newest stay for get(); the newest always does, as the base of the next.
   explicit memory_versions(unsigned keep) : keep_(keep) {}
   void add(std::shared_ptr<const received_object> v);
-  std::vector<held_version> held(const std::string& name) const;   // newest first
+  std::vector<held_version> held(const manifest& m) const;   // by its name, newest first
   result<delta_base> base(const std::string& name, const digest& root) const;
   std::shared_ptr<const received_object> find(const std::string& name, std::uint64_t version) const;   // 0: the newest; null: not here
+  result<std::shared_ptr<const object>> get(const std::string& name, std::uint64_t version) const;   // the same; unknown_version names those that are here
 
  private:
   const unsigned keep_;

@@ -95,6 +95,8 @@ void reception::perform(time_point t, receiver_action& a) {
   }
 }
 
+std::vector<held_version> reception::held(const manifest& m) const { return shell_.tree != nullptr ? shell_.tree->held(m) : shell_.memory.held(m); }
+
 void reception::open(time_point t, std::uint32_t object) {
   slots_.resize(engine_.objects().size());
   const manifest& m = engine_.objects()[object];
@@ -104,23 +106,24 @@ void reception::open(time_point t, std::uint32_t object) {
     if (!file) return engine_.handle_opened(t, object, tl::unexpected(file.error()));
     slots_[object].sink = std::make_shared<scratch_sink>(std::move(*file));
     begin_apply(object);
-  } else if (shell_.tree == nullptr) {
-    opened.held = shell_.memory.held(m.name);
-    if (!opened.held.empty()) opened.current = opened.held.front().root;
-    for (const held_version& h : m.base.empty() ? std::vector<held_version>{} : shell_.memory.held(m.base)) opened.held.push_back(h);
+    return engine_.handle_opened(t, object, std::move(opened));
+  }
+  opened.held = held(m);
+  // Of an immutable object whatever is here counts, also when its size or its mode is another.
+  if (!opened.held.empty() && (opened.held.front().current || m.consistent == consistency::immutable)) opened.current = opened.held.front().root;
+  if (!m.base.empty()) {   // versions of another object serve as bases, but are no version of this one
+    manifest other = m;
+    other.name = m.base;
+    for (held_version h : held(other)) {
+      h.current = false;
+      opened.held.push_back(h);
+    }
+  }
+  if (shell_.tree == nullptr) {
     auto sink = memory_sink::open(m);
     if (!sink) return engine_.handle_opened(t, object, tl::unexpected(sink.error()));
     slots_[object].sink = std::move(*sink);
   } else {
-    opened.current = shell_.tree->current_root(m);
-    opened.held = shell_.tree->held(m);
-    // Of an immutable object whatever is here counts, also when its size or its mode is another.
-    if (m.consistent == consistency::immutable && !opened.current && !opened.held.empty()) opened.current = opened.held.front().root;
-    if (!m.base.empty()) {
-      manifest other = m;
-      other.name = m.base;
-      for (const held_version& h : shell_.tree->held(other)) opened.held.push_back(h);
-    }
     auto sink = shell_.tree->open_object(m);
     if (!sink) return engine_.handle_opened(t, object, tl::unexpected(sink.error()));
     slots_[object].sink = std::move(sink->sink);
@@ -132,7 +135,7 @@ void reception::open(time_point t, std::uint32_t object) {
 // Beside the loop, while the delta still arrives.
 void reception::begin_apply(std::uint32_t delta) {
   const auto stream = std::dynamic_pointer_cast<scratch_sink>(slots_[delta].sink);
-  const delta_stream& d = engine_.plan().deltas[delta - (engine_.objects().size() - engine_.plan().deltas.size())];
+  const delta_stream& d = engine_.delta(delta);
   delta_applier::task t;
   t.stream = stream->file();
   t.stream_bytes = d.bytes;

@@ -65,6 +65,7 @@ class reception : public std::enable_shared_from_this<reception> {
   void place(const place_segments& p);
   void digest_rest(time_point t, digest_block& d);
   void commit(std::uint32_t object);
+  std::vector<held_version> held(const manifest& m) const;
   void begin_apply(std::uint32_t delta);
   std::shared_ptr<const object> present(const manifest& m, const std::string& path) const;
   void checkpoint(time_point t);

@@ -117,13 +117,7 @@ class subscriber_impl final : public subscriber {
   }
 
   result<std::shared_ptr<const object>> get(const std::string& name, std::uint64_t version) override {
-    if (!tree_) {
-      if (auto found = memory_.find(name, version)) return std::shared_ptr<const object>(std::move(found));
-      std::string here;
-      for (const held_version& h : memory_.held(name)) here += (here.empty() ? "" : ", ") + std::to_string(h.version.value);
-      return fail(errc::unknown_version, "of '" + printable(name) + "' there is " + (version == 0 ? "no version" : "no version " + std::to_string(version)) + " here" + (here.empty() ? "" : ", but " + here) +
-                                             " (subscriber_options::keep says how many older ones stay)");
-    }
+    if (!tree_) return memory_.get(name, version);
     auto lease = tree_->lease(name, version_id{version});
     if (!lease) return tl::unexpected(lease.error());
     return std::shared_ptr<const object>(std::make_shared<received_object>((*lease)->description(), (*lease)->path(), *lease));

@@ -77,6 +77,7 @@ class receiver {
   const catalogue& objects() const { return objects_; }   // after the plan has come: the catalogue's, then the deltas
   const session_plan& plan() const { return plan_; }
   bool is_delta(std::uint32_t object) const { return object >= catalogue_objects_; }
+  const delta_stream& delta(std::uint32_t object) const { return plan_.deltas[object - catalogue_objects_]; }   // of one that is_delta()
   const layout& segments() const { return layout_; }
   bool deaf() const { return deaf_; }
   session_state sender_state() const { return sender_state_; }

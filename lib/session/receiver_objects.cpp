@@ -161,7 +161,7 @@ void receiver::handle_patched(time_point now, std::uint32_t delta, result<patch>
   ds.done = true;
   ds.ended = now;
   release(delta);
-  const delta_stream& d = plan_.deltas[delta - catalogue_objects_];
+  const delta_stream& d = this->delta(delta);
   object_state& s = states_[d.object];
   if (s.failed || s.done || !s.patching) return;
   const manifest& m = objects_[d.object];
@@ -346,7 +346,7 @@ void receiver::check_object(time_point now, std::uint32_t object) {
   if (!s.table_known || s.failed || s.done || s.committing || s.verified != e.table_block - e.first_block) return;
   s.committing = true;
   if (is_delta(object)) {
-    out_.push_back(apply_delta{object, plan_.deltas[object - catalogue_objects_].object});
+    out_.push_back(apply_delta{object, delta(object).object});
     return;
   }
   times_.whole = now;

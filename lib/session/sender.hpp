@@ -95,6 +95,7 @@ class sender {
       version_id version;
       digest root;
       std::uint32_t receivers = 0;   // whose newest it is
+      bool current = false;          // as held_version says
     };
     std::vector<base> bases;         // newest first
     std::uint32_t with_nothing = 0;

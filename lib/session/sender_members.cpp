@@ -153,9 +153,9 @@ sender::demand sender::demand_for(std::uint32_t object, const std::function<bool
       ++d.with_nothing;
       continue;
     }
-    const auto known = std::ranges::find(d.bases, newest->root, &demand::base::root);
+    const auto known = std::ranges::find_if(d.bases, [&](const demand::base& b) { return b.root == newest->root && b.current == newest->current; });
     if (known != d.bases.end()) ++known->receivers;
-    else d.bases.push_back({newest->version, newest->root, 1});
+    else d.bases.push_back({newest->version, newest->root, 1, newest->current});
   }
   std::ranges::stable_sort(d.bases, std::ranges::greater{}, &demand::base::version);
   return d;
@@ -169,7 +169,7 @@ std::vector<sender::holder> sender::holders(std::uint32_t object) const {
       if (v.object == object && (!h.holds || v.version > h.holds->version)) h.holds = v;
     if (m.state == member_state::complete) {
       const digest* root = plan_.root_of(object);
-      h.holds = held_version{object, options_.objects[object].version, root != nullptr ? *root : digest{}};
+      h.holds = held_version{object, options_.objects[object].version, root != nullptr ? *root : digest{}, true};
     }
     out.push_back(std::move(h));
   }

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <map>
+#include <set>
 
 #include "codecs/digest.hpp"
 #include "lib/store/confined.hpp"
@@ -23,13 +23,6 @@ namespace ddf {
 
 static constexpr std::string_view magic = "ddfbase1";
 static constexpr std::size_t bytes_max = std::size_t{limits::catalogue_bytes} + 8192 + digest_table::bytes(limits::blocks);
-
-static digest read_digest(reader& r) {
-  digest d;
-  const auto bytes = r.bytes(digest::size);
-  std::copy(bytes.begin(), bytes.end(), d.bytes.begin());
-  return d;
-}
 
 // Body, big-endian: identity(128) path length(16) path description length(32) description (a catalogue of one) root(128), per block digest(128).
 std::vector<std::byte> write_base(const published_base& b) {
@@ -51,15 +44,15 @@ std::optional<published_base> parse_base(std::span<const std::byte> record) {
   if (!body) return std::nullopt;
   reader r(*body);
   published_base b;
-  b.identity = read_digest(r);
+  b.identity = r.digest();
   b.path = r.text(r.u16());
   auto one = parse_catalogue(r.bytes(r.u32()));
-  b.digests.root = read_digest(r);
+  b.digests.root = r.digest();
   if (!r.ok() || !one || one->size() != 1) return std::nullopt;
   b.description = std::move(one->front());
   if (r.left() != b.description.blocks() * digest::size) return std::nullopt;
   b.digests.blocks.resize(b.description.blocks());
-  for (digest& d : b.digests.blocks) d = read_digest(r);
+  for (digest& d : b.digests.blocks) d = r.digest();
   if (root_digest(b.description.name, b.description.size(), b.digests.blocks) != b.digests.root) return std::nullopt;
   return b;
 }
@@ -71,36 +64,39 @@ static std::string data_of(const std::string& key) { return key + std::string(da
 namespace {
 
 struct entry {
+  std::string name;       // of the file: key, '@', version, suffix
+  std::string_view key;   // record_name() of the object
   version_id version{1};
-  std::string name, suffix;   // empty: the record
+  std::string_view suffix;   // empty: the record
 };
 
 }  // namespace
 
-// What there is of an object, newest first.
-static std::vector<entry> entries(int folder, const std::string& name) {
-  std::vector<entry> out;
+// What there is, of all objects or of one, newest first.
+static std::vector<std::unique_ptr<const entry>> entries(int folder, std::string_view key = {}) {
+  std::vector<std::unique_ptr<const entry>> out;
   const int copy = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(copy < 0 ? nullptr : ::fdopendir(copy), [](DIR* d) { return d == nullptr ? 0 : ::closedir(d); });
-  const std::string prefix = record_name({}, name) + '@';
   while (const dirent* e = listing ? ::readdir(listing.get()) : nullptr) {
-    std::string_view text = e->d_name;
-    if (!text.starts_with(prefix)) continue;
-    text.remove_prefix(prefix.size());
-    std::uint64_t v = 0;
-    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), v);
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    if (failed == std::errc{} && (text.empty() || text == data_suffix || text == making_suffix)) out.push_back({version_id{v}, e->d_name, std::string(text)});
+    auto one = std::make_unique<entry>();
+    one->name = e->d_name;
+    const std::string_view text = one->name;
+    const auto at = text.find('@');
+    if (at == std::string_view::npos || (!key.empty() && text.substr(0, at) != key)) continue;
+    const auto [end, failed] = std::from_chars(text.data() + at + 1, text.data() + text.size(), one->version.value);
+    one->key = text.substr(0, at);
+    one->suffix = text.substr(static_cast<std::size_t>(end - text.data()));
+    if (failed == std::errc{} && (one->suffix.empty() || one->suffix == data_suffix || one->suffix == making_suffix)) out.push_back(std::move(one));
   }
-  std::ranges::sort(out, std::ranges::greater{}, &entry::version);
+  std::ranges::sort(out, std::ranges::greater{}, [](const auto& e) { return e->version; });
   return out;
 }
 
 // The versions that are remembered, newest first.
 static std::vector<version_id> numbers(int folder, const std::string& name) {
   std::vector<version_id> out;
-  for (const entry& e : entries(folder, name))
-    if (e.suffix.empty()) out.push_back(e.version);
+  for (const auto& e : entries(folder, record_name({}, name)))
+    if (e->suffix.empty()) out.push_back(e->version);
   return out;
 }
 
@@ -108,6 +104,12 @@ static std::optional<published_base> load(int folder, const std::string& name, v
   const auto record = load_record(folder, key_of(name, v), bytes_max);
   auto b = record ? parse_base(*record) : std::nullopt;
   return b && b->description.name == name && b->description.version == v ? std::move(b) : std::nullopt;
+}
+
+std::vector<version_id> base_store::versions(const std::string& name) const {
+  if (directory_.empty()) return {};
+  const descriptor folder(::open((directory_ + "/bases").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return folder ? numbers(folder.get(), name) : std::vector<version_id>{};
 }
 
 std::vector<published_base> base_store::list(const std::string& name) const {
@@ -124,22 +126,12 @@ std::vector<published_base> base_store::newest_of_all(std::size_t most) const {
   std::vector<published_base> out;
   if (directory_.empty()) return out;
   const descriptor folder(::open((directory_ + "/bases").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const int copy = folder ? ::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(copy < 0 ? nullptr : ::fdopendir(copy), [](DIR* d) { return d == nullptr ? 0 : ::closedir(d); });
-  std::map<std::string, std::pair<std::uint64_t, std::string>> newest;   // of a name's digest: version, file
-  while (const dirent* e = listing ? ::readdir(listing.get()) : nullptr) {
-    const std::string_view text = e->d_name;
-    const auto at = text.find('@');
-    if (at == std::string_view::npos) continue;
-    std::uint64_t v = 0;
-    const auto [end, failed] = std::from_chars(text.data() + at + 1, text.data() + text.size(), v);
-    if (failed != std::errc{} || end != text.data() + text.size()) continue;
-    auto& known = newest[std::string(text.substr(0, at))];
-    if (v > known.first) known = {v, std::string(text)};
-  }
-  for (const auto& [key, file] : newest) {
+  if (!folder) return out;
+  std::set<std::string> seen;
+  for (const auto& e : entries(folder.get())) {
     if (out.size() >= most) break;
-    const auto record = load_record(folder.get(), file.second, bytes_max);
+    if (!e->suffix.empty() || !seen.emplace(e->key).second) continue;
+    const auto record = load_record(folder.get(), e->name, bytes_max);
     if (auto b = record ? parse_base(*record) : std::nullopt) out.push_back(std::move(*b));
   }
   return out;
@@ -217,9 +209,9 @@ result<void> base_store::save(const published_base& b, object_source& source) co
   if (auto ok = save_record(files, folder->get(), key, write_base(b), false); !ok) return ok;
   const auto all = numbers(folder->get(), b.description.name);
   const auto among = [&](version_id v, std::size_t newest) { return std::ranges::find(all, v) - all.begin() < static_cast<std::ptrdiff_t>(std::min(newest, all.size())); };
-  for (const entry& e : entries(folder->get(), b.description.name)) {
-    if (e.suffix == making_suffix || (e.suffix == data_suffix && !among(e.version, std::min<std::size_t>(keep_, versions_max)))) remove_beneath(files, folder->get(), e.name);
-    if (e.suffix.empty() && !among(e.version, versions_max)) files.unlinkat(folder->get(), e.name.c_str(), 0);
+  for (const auto& e : entries(folder->get(), record_name({}, b.description.name))) {
+    if (e->suffix == making_suffix || (e->suffix == data_suffix && !among(e->version, std::min<std::size_t>(keep_, versions_max)))) remove_beneath(files, folder->get(), e->name);
+    if (e->suffix.empty() && !among(e->version, versions_max)) files.unlinkat(folder->get(), e->name.c_str(), 0);
   }
   return copied;
 }

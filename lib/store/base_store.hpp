@@ -26,6 +26,8 @@ class base_store {
   /// (a reflink where the file system can). Copies are for files that will be overwritten; 0 makes none.
   base_store(std::string directory, unsigned keep) : directory_(std::move(directory)), keep_(keep) {}
 
+  /// Their numbers, newest first, without a look at the records.
+  std::vector<version_id> versions(const std::string& name) const;
   /// Newest first. Damaged records count as none. Cost: a small file and its digests each.
   std::vector<published_base> list(const std::string& name) const;
   /// The newest version of every object that was published, the first `most` that are found.

@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
+#include <mutex>
 #include <utility>
 
 #include "lib/model/object_name.hpp"
@@ -101,6 +101,8 @@ static bool leased(tree_core& core, const std::string& records) {
   return core.leases.contains(records);
 }
 
+static void prune(tree_core& core, const std::string& name);
+
 void retire_version(tree_core& core, const std::string& name, std::optional<stored_version> former, int parent, const std::string& hidden) {
   const bool wanted = former && (core.keep != 0 || leased(core, records_of(name, former->version)));
   if (wanted) {
@@ -111,15 +113,20 @@ void retire_version(tree_core& core, const std::string& name, std::optional<stor
       // Records first: what has none is a leftover to whoever prunes.
       if (core.state->prepare_committed(records, former->record, former->description, former->digests ? &*former->digests : nullptr))
         core.state->settle_committed(records, former->record.inode);
-      if (core.files->renameat2(parent, hidden.c_str(), folder->get(), number.c_str(), 0) == 0) return prune_versions(core, name);
+      if (core.files->renameat2(parent, hidden.c_str(), folder->get(), number.c_str(), 0) == 0) return prune(core, name);
       core.state->forget(records);
     }
   }
   remove_beneath(*core.files, parent, hidden);
-  prune_versions(core, name);
+  prune(core, name);
 }
 
 void prune_versions(tree_core& core, const std::string& name) {
+  const std::lock_guard alone(core.versions_mutex);
+  prune(core, name);
+}
+
+static void prune(tree_core& core, const std::string& name) {
   unsigned left = core.keep;
   const auto all = numbers(core, name);
   if (all.empty()) return;
@@ -128,9 +135,8 @@ void prune_versions(tree_core& core, const std::string& name) {
   bool empty = true;
   for (const version_id v : all) {
     const std::string records = records_of(name, v);
-    const std::lock_guard lock(core.leases_mutex);   // until it is gone: nobody gets a lease on it meanwhile
     const bool recorded = core.state->load_manifest(records).has_value();
-    if (recorded && (left != 0 ? left-- != 0 : core.leases.contains(records))) {
+    if (recorded && (left != 0 ? left-- != 0 : leased(core, records))) {
       empty = false;
       continue;
     }
@@ -194,12 +200,9 @@ class lease final : public version_lease {
   lease& operator=(const lease&) = delete;
 
   std::string path() const override {
+    const std::shared_lock lock(core_->versions_mutex);
     const std::string kept = kept_path();
-    if (!is_at(kept) && !is_at(name_)) wait_for_move(*core_, name_);
     return core_->directory + '/' + (is_at(kept) ? kept : name_);
-  }
-  bool holds() const {   // it was not removed before it was leased
-    return std::ranges::any_of(std::array{name_, kept_path()}, [&](const std::string& path) { return is_untouched(*core_, path, version_.description, version_.record); });
   }
   const manifest& description() const override { return version_.description; }
   const digest& root() const override { return version_.record.root; }
@@ -234,8 +237,7 @@ result<delta_base> open_stored(std::shared_ptr<tree_core> core, const std::strin
 }
 
 std::shared_ptr<const version_lease> lease_version(std::shared_ptr<tree_core> core, const std::string& name, stored_version v) {
-  auto made = std::make_shared<lease>(std::move(core), name, std::move(v));
-  return made->holds() ? std::move(made) : nullptr;
+  return std::make_shared<lease>(std::move(core), name, std::move(v));
 }
 
 }  // namespace ddf

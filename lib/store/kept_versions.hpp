@@ -30,7 +30,7 @@ std::optional<stored_version> visible_version(const tree_core& core, const std::
 std::vector<stored_version> kept_versions(const tree_core& core, const std::string& name);
 
 /// What was visible and lies hidden at `hidden` now, in the folder `parent`: it is kept, or removed when nobody wants it.
-/// Input: `former` as visible_version() gave it before; nothing: it is removed.
+/// Input: `former` as visible_version() gave it before; nothing: it is removed. The caller holds versions_mutex alone.
 void retire_version(tree_core& core, const std::string& name, std::optional<stored_version> former, int parent, const std::string& hidden);
 
 /// Removes kept versions beyond the newest `keep`, but for those that are leased; and what has no record.
@@ -39,7 +39,7 @@ void prune_versions(tree_core& core, const std::string& name);
 /// The version with its bytes. Errors: stale_base.
 result<delta_base> open_stored(std::shared_ptr<tree_core> core, const std::string& name, const stored_version& v);
 
-/// Output: null when it was removed meanwhile.
+/// The caller holds versions_mutex since it found the version.
 std::shared_ptr<const version_lease> lease_version(std::shared_ptr<tree_core> core, const std::string& name, stored_version v);
 
 }  // namespace ddf

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <shared_mutex>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -91,46 +92,27 @@ class output_folder final : public output_tree {
     return io_fault("cannot make the partial file of '" + printable(final_path(m)) + "'", os);
   }
 
-  std::optional<digest> current_root(const manifest& m) const override {
-    const auto record = current(m);
-    return record ? std::optional(record->root) : std::nullopt;
-  }
-
-  std::optional<digest_table> current_digests(const manifest& m) const override {
-    const auto record = current(m);
-    if (!record) return std::nullopt;
-    auto table = core_->state->load_digests(m.name);
-    return table && table->root == record->root ? std::move(table) : std::nullopt;
-  }
-
   std::vector<held_version> held(const manifest& m) const override {
     std::vector<held_version> out;
-    if (const auto record = current(m)) out.push_back({0, record->version, record->root});
+    if (const auto record = current(m)) out.push_back({0, record->version, record->root, true});
     for (const stored_version& v : stored(m.name))
-      if (out.empty() || out.front().root != v.record.root) out.push_back({0, v.version, v.record.root});
+      if (out.empty() || out.front().root != v.record.root) out.push_back({0, v.version, v.record.root, false});
     return out;
   }
 
   result<delta_base> open_base(const std::string& name, const digest& root) const override {
+    const std::shared_lock lock(core_->versions_mutex);
     for (const stored_version& v : stored(name))
       if (v.record.root == root) return open_stored(core_, name, v);
     return fail(errc::stale_base, "the version of '" + printable(name) + "' that the delta starts from is not here any more, or was touched");
   }
 
   result<std::shared_ptr<const version_lease>> lease(const std::string& name, version_id version) override {
-    constexpr int tries = 16;   // a newer version may take its place at the same moment
+    const std::shared_lock lock(core_->versions_mutex);
     std::string here;
-    for (int i = 0; i < tries; ++i) {
-      here.clear();
-      bool found = false;
-      for (stored_version& v : stored(name)) {
-        here += (here.empty() ? "" : ", ") + std::to_string(v.version.value);
-        if (found || (version.value != 0 && v.version != version)) continue;
-        found = true;
-        if (auto leased = lease_version(core_, name, std::move(v))) return leased;
-      }
-      if (!found && i >= 3) break;
-      if (!found) wait_for_move(*core_, name);
+    for (stored_version& v : stored(name)) {
+      if (version.value == 0 || v.version == version) return lease_version(core_, name, std::move(v));
+      here += (here.empty() ? "" : ", ") + std::to_string(v.version.value);
     }
     const std::string which = version.value == 0 ? "no version" : "no version " + std::to_string(version.value);
     return fail(errc::unknown_version, "of '" + printable(name) + "' there is " + which + " here" + (here.empty() ? "" : ", but " + here) + " (mcrecv --keep says how many older ones stay)");

@@ -91,13 +91,13 @@ result<std::string> partial_sink::commit(const digest_table& digests) {
   record->description = described_;
   record->root = digests.root;
   record->version = description_.version;
+  const std::lock_guard alone(core_->versions_mutex);
   if (auto ok = core_->state->prepare_committed(at_.name, *record, description_, &digests); !ok) return tl::unexpected(ok.error());
 
   file_system& files = *core_->files;
   auto former = visible_version(*core_, at_.name);
   if (former) former->digests = core_->state->load_digests(at_.name);
   const auto parent = open_beneath(files, core_->root.get(), at_.parent, O_RDONLY | O_DIRECTORY);
-  const versions_move move(*core_, at_.name);
   const auto old = [&]() -> result<bool> {
     if (!parent) return tl::unexpected(fault("opening the folder of", UINT32_MAX, parent.error()));
     return reveal(files, parent->get(), at_.hidden, at_.base, [this](int folder, const std::string& name) { return allowed(folder, name); });

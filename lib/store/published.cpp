@@ -14,13 +14,6 @@ namespace ddf {
 static constexpr std::string_view magic = "ddfpubl2";
 static constexpr std::size_t bytes_max = 512 + digest_table::bytes(limits::blocks);
 
-static digest read_digest(reader& r) {
-  digest d;
-  const auto bytes = r.bytes(digest::size);
-  std::copy(bytes.begin(), bytes.end(), d.bytes.begin());
-  return d;
-}
-
 // Body, big-endian: name length(16) name version(64) identity(128) root(128), per block digest(128).
 std::vector<std::byte> write_published(const std::string& name, const published_version& v) {
   std::vector<std::byte> body;
@@ -41,11 +34,11 @@ std::optional<published_version> parse_published(const std::string& name, std::s
   if (r.text(r.u16()) != name) return std::nullopt;   // two names with one digest, or a file that was moved here
   published_version v;
   v.version.value = r.u64();
-  v.identity = read_digest(r);
-  v.digests.root = read_digest(r);
+  v.identity = r.digest();
+  v.digests.root = r.digest();
   if (!r.ok() || v.version.value == 0 || r.left() % digest::size != 0 || r.left() / digest::size > limits::blocks) return std::nullopt;
   v.digests.blocks.resize(r.left() / digest::size);
-  for (digest& d : v.digests.blocks) d = read_digest(r);
+  for (digest& d : v.digests.blocks) d = r.digest();
   return v;
 }
 

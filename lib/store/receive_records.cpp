@@ -11,13 +11,6 @@ namespace ddf {
 
 static constexpr std::string_view partial_magic = "ddfpart1", committed_magic = "ddfdone1", digests_magic = "ddfdgst2";
 
-static digest read_digest(reader& r) {
-  digest d;
-  const auto bytes = r.bytes(digest::size);
-  std::copy(bytes.begin(), bytes.end(), d.bytes.begin());
-  return d;
-}
-
 std::vector<std::byte> write_record(const partial_record& p) {
   std::vector<std::byte> body;
   writer w(body);
@@ -38,7 +31,7 @@ std::optional<partial_record> parse_partial_record(std::span<const std::byte> re
   if (!body) return std::nullopt;
   reader r(*body);
   partial_record p;
-  p.description = read_digest(r);
+  p.description = r.digest();
   p.path = r.text(r.u16());
   const std::uint32_t ranges = r.u32();
   if (!r.ok() || ranges > partial_record::ranges_max || r.left() != std::size_t{ranges} * 16) return std::nullopt;
@@ -74,8 +67,8 @@ std::optional<committed_record> parse_committed_record(std::span<const std::byte
   if (!body) return std::nullopt;
   reader r(*body);
   committed_record c;
-  c.description = read_digest(r);
-  c.root = read_digest(r);
+  c.description = r.digest();
+  c.root = r.digest();
   c.version.value = r.u64();
   c.inode = r.u64();
   const std::uint32_t files = r.u32();
@@ -105,9 +98,9 @@ std::optional<digest_table> parse_digest_record(std::span<const std::byte> recor
   if (body->size() > digest_table::bytes(limits::blocks)) return std::nullopt;
   reader r(*body);
   digest_table t;
-  t.root = read_digest(r);
+  t.root = r.digest();
   t.blocks.resize(r.left() / digest::size);
-  for (digest& d : t.blocks) d = read_digest(r);
+  for (digest& d : t.blocks) d = r.digest();
   return t;
 }
 

@@ -87,6 +87,8 @@ result<descriptor> open_record_folder(file_system& files, const std::string& pat
 digest description_digest(const manifest& m) {
   catalogue one{m};
   one.front().version = version_id{1};
+  one.front().consistent = consistency::versioned;   // what a session says of it is no part of what it is
+  one.front().base.clear();
   return digest_of(write_catalogue(one));
 }
 

@@ -30,7 +30,7 @@ std::optional<std::vector<std::byte>> load_record(int folder, const std::string&
 /// Opens a folder of records, made when missing with all above it, for this user only. Errors: io, naming the folder.
 result<descriptor> open_record_folder(file_system& files, const std::string& path);
 
-/// A digest of the description: everything in a manifest but the version. Equal digests: the same name, parts, sizes, modes, blocks.
+/// A digest of the description: everything in a manifest but the version, the consistency class and the base. Equal digests: the same name, parts, sizes, modes, blocks.
 digest description_digest(const manifest& m);
 /// The file name of the record about an object that lives at `place` (a folder; may be empty): 32 hexadecimal digits.
 std::string record_name(std::string_view place, std::string_view object_name);

@@ -73,13 +73,9 @@ class output_tree {
   /// Errors: refused (the name is taken by a folder, or a folder object's name by a file or by a folder that ddf did not make;
   /// a component is a link), invalid_argument, io (ENOSPC, EACCES …). Only this object is affected. Thread-safe.
   virtual result<opened_sink> open_object(const manifest& m) = 0;
-  /// The root digest of the version that is under this description's name now, if ddf put it there, from an equal
-  /// description, and it is untouched (size, mtime, inode as recorded). Lets a receiver that is current fetch nothing.
-  virtual std::optional<digest> current_root(const manifest& m) const = 0;
-  /// The digests of that version. Cost: reads a small file.
-  virtual std::optional<digest_table> current_digests(const manifest& m) const = 0;
-  /// What is here of an object, whole and untouched, and may serve as a base: what is visible under its name first, then kept
-  /// versions, newest first. `object` is 0. Cost: a few small files and one stat per file of the object.
+  /// What is here of an object, put there by ddf, whole and untouched (size, mtime, inode as recorded): what is visible under its
+  /// name first, current when it is from an equal description, so that a receiver fetches nothing; then kept versions, newest
+  /// first. `object` is 0. Cost: a few small files and one stat per file of the object.
   virtual std::vector<held_version> held(const manifest& m) const = 0;
   /// Opens the version with this root for reading. Errors: stale_base: it is not here any more, or was touched.
   virtual result<delta_base> open_base(const std::string& name, const digest& root) const = 0;

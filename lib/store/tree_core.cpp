@@ -11,24 +11,6 @@
 
 namespace ddf {
 
-versions_move::versions_move(tree_core& core, const std::string& name) : core_(core), name_(name) {
-  const std::lock_guard lock(core_.leases_mutex);
-  core_.moving.insert(name_);
-}
-
-versions_move::~versions_move() {
-  {
-    const std::lock_guard lock(core_.leases_mutex);
-    core_.moving.erase(core_.moving.find(name_));
-  }
-  core_.moved.notify_all();
-}
-
-void wait_for_move(tree_core& core, const std::string& name) {
-  std::unique_lock lock(core.leases_mutex);
-  core.moved.wait(lock, [&] { return !core.moving.contains(name); });
-}
-
 static std::string shown(const tree_core& core, const placement& at) { return "'" + printable(core.directory + '/' + at.name) + "'"; }
 
 static const char* kind_of(mode_t mode) {

@@ -2,12 +2,11 @@
 #pragma once
 #include <sys/types.h>
 
-#include <condition_variable>
 #include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
+#include <shared_mutex>
 #include <string>
 
 #include "lib/store/confined.hpp"
@@ -24,28 +23,14 @@ struct tree_core {
   descriptor root;
   mode_t mask = 022;       // the process's umask
   unsigned keep = 0;       // older versions that stay
+  // Whoever needs to find a version where it is holds it shared, whoever makes one visible, keeps or removes one holds it alone:
+  // with an fsync, so the loop asks without it, and may find nothing for a moment. Before leases_mutex where both are held.
+  mutable std::shared_mutex versions_mutex;
   std::mutex leases_mutex;
   std::map<std::string, unsigned> leases;   // how many hold a version, by what its records would be called
-  std::multiset<std::string> moving;        // objects of which one version just takes the place of another
-  std::condition_variable moved;
   std::unique_ptr<receive_state> state;
   descriptor_cache descriptors{descriptor_cache::sensible_size(files_open_max)};
 };
-
-/// As long as it lives, nobody asks where the versions of an object are.
-class versions_move {
- public:
-  versions_move(tree_core& core, const std::string& name);
-  ~versions_move();
-  versions_move(const versions_move&) = delete;
-  versions_move& operator=(const versions_move&) = delete;
-
- private:
-  tree_core& core_;
-  const std::string& name_;
-};
-/// Waits until each version of an object is in its place.
-void wait_for_move(tree_core& core, const std::string& name);
 
 /// Where an object lands.
 struct placement {

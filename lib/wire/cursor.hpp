@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include "lib/model/digest.hpp"
 
 namespace ddf {
 
@@ -30,6 +31,11 @@ class reader {   // after a read past the end, ok() is false and every value is 
   std::string text(std::size_t n) {
     const auto b = bytes(n);
     return {reinterpret_cast<const char*>(b.data()), b.size()};
+  }
+  ddf::digest digest() {
+    ddf::digest d;
+    std::ranges::copy(bytes(ddf::digest::size), d.bytes.begin());
+    return d;
   }
   std::span<const std::byte> rest() const { return bytes_; }
   std::size_t left() const { return bytes_.size(); }

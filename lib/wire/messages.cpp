@@ -39,13 +39,6 @@ static std::vector<range> read_ranges(reader& r) {
 }
 
 static void write_digest(writer& w, const digest& d) { w.bytes(d.bytes); }
-static digest read_digest(reader& r) {
-  digest d;
-  const auto b = r.bytes(digest::size);
-  std::copy(b.begin(), b.end(), d.bytes.begin());
-  return d;
-}
-
 static void write_text(writer& w, std::string_view t, std::size_t max) {
   t = t.substr(0, max);
   w.u8(static_cast<std::uint8_t>(t.size()));
@@ -105,9 +98,9 @@ static announce read_announce(reader& r, session_id session, std::uint8_t flags)
   m.objects = r.u32();
   m.grtt_us = r.u32();
   m.catalogue_bytes = r.u32();
-  m.catalogue_digest = read_digest(r);
+  m.catalogue_digest = r.digest();
   m.plan_bytes = r.u32();
-  m.plan_digest = read_digest(r);
+  m.plan_digest = r.digest();
   if (m.segment_bytes != 0 && (m.segment_bytes < limits::segment_bytes_min || m.segment_bytes > limits::segment_bytes_max)) r.fail();
   if (m.state != session_state::gathering && m.segment_bytes == 0) r.fail();
   if (m.rail > 31 || m.objects == 0 || m.objects > limits::objects) r.fail();
@@ -165,6 +158,7 @@ static std::uint8_t write_body(writer& w, const join& m) {
     w.u32(h.object);
     w.u64(h.version.value);
     write_digest(w, h.root);
+    w.u8(h.current ? 1 : 0);
   }
   return static_cast<std::uint8_t>((m.ready ? 1 : 0) | (m.asks_only ? 2 : 0) | (m.deaf ? 4 : 0));
 }
@@ -188,8 +182,10 @@ static join read_join(reader& r, session_id session, std::uint8_t flags) {
     held_version h;
     h.object = r.u32();
     h.version.value = r.u64();
-    h.root = read_digest(r);
-    if (h.object >= limits::objects) r.fail();
+    h.root = r.digest();
+    const auto current = r.u8();
+    h.current = current == 1;
+    if (h.object >= limits::objects || current > 1) r.fail();
     m.held.push_back(h);
   }
   return m;

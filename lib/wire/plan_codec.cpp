@@ -29,13 +29,6 @@ std::vector<std::byte> write_plan(const session_plan& p) {
   return out;
 }
 
-static digest read_digest(reader& r) {
-  digest d;
-  const auto b = r.bytes(digest::size);
-  std::copy(b.begin(), b.end(), d.bytes.begin());
-  return d;
-}
-
 result<session_plan> parse_plan(std::span<const std::byte> bytes, const catalogue& c) {
   const auto malformed = [] { return fail(errc::invalid_argument, "the plan is malformed"); };
   reader r(bytes);
@@ -46,7 +39,7 @@ result<session_plan> parse_plan(std::span<const std::byte> bytes, const catalogu
   for (std::size_t i = 0; i < roots; ++i) {
     object_root one;
     one.object = r.u32();
-    one.root = read_digest(r);
+    one.root = r.digest();
     p.roots.push_back(one);
   }
   const std::size_t deltas = r.u32();
@@ -56,7 +49,7 @@ result<session_plan> parse_plan(std::span<const std::byte> bytes, const catalogu
     delta_stream d;
     d.object = r.u32();
     d.base_version.value = r.u64();
-    d.base_root = read_digest(r);
+    d.base_root = r.digest();
     d.bytes = r.u64();
     const std::size_t ranges = r.u32();
     if (!r.ok() || ranges * range_bytes > r.left()) return malformed();

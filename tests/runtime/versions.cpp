@@ -437,6 +437,52 @@ BOOST_AUTO_TEST_CASE(a_new_object_finds_the_one_it_resembles) {
   BOOST_TEST(apart.objects.at(0).encoding == "whole");
 }
 
+// Equal bytes in another form: nothing of them travels, and the form is right.
+BOOST_AUTO_TEST_CASE(a_file_that_is_only_renamed_inside_its_folder_travels_as_blocks_kept) {
+  const std::string group = next_group();
+  const folder source, target, state;
+  ddf::subscriber_options how;
+  how.output_directory = target / "out";
+  how.state_directory = state / "subscriber";
+  follower f(group, how);
+  sender s(group, state / "publisher");
+  fs::create_directories(source / "w");
+  put(source / "w/a", pattern(3 * block, 1)), put(source / "w/b", pattern(9 * block + 1, 2));
+  good(s.path(source / "w"));
+  fs::rename(source / "w/b", source / "w/c");
+  const ddf::report renamed = s.path(source / "w");
+  good(renamed);
+  BOOST_TEST(renamed.objects.at(0).encoding == "delta");
+  BOOST_TEST(renamed.bulk.bytes + renamed.repair.unicast_bytes < 2000u);
+  BOOST_TEST(!fs::exists(target / "out/w/b"));
+  BOOST_TEST((get(target / "out/w/c") == pattern(9 * block + 1, 2)));
+  fs::permissions(source / "w/c", fs::perms::owner_read);
+  const ddf::report locked = s.path(source / "w");
+  good(locked);
+  BOOST_TEST(locked.bulk.bytes + locked.repair.unicast_bytes < 2000u);
+  BOOST_TEST((fs::status(target / "out/w/c").permissions() == fs::perms::owner_read));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_said_of_one_object_is_not_taken_for_several) {
+  sender s(next_group());
+  const folder source;
+  put(source / "a", "1"), put(source / "b", "2");
+  const std::vector<ddf::path_source> both{{source / "a", ""}, {source / "b", ""}}, one{{source / "a", ""}};
+  ddf::publish_options o;
+  o.has_changed = true;
+  const auto several = s.publisher->publish_paths(both, o);
+  BOOST_REQUIRE(!several);
+  BOOST_TEST((several.error().code == ddf::errc::invalid_argument));
+  BOOST_TEST(several.error().what.find("changed") != std::string::npos);
+  const std::string bytes = "x";
+  ddf::publish_options p;
+  p.previous = {{"", std::as_bytes(std::span(bytes)), 1}};
+  const auto files = s.publisher->publish_paths(one, p);
+  BOOST_REQUIRE(!files);
+  BOOST_TEST((files.error().code == ddf::errc::invalid_argument));
+  BOOST_TEST(files.error().what.find("previous") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(the_plan_is_told_before_the_first_byte_and_a_dry_run_stops_there) {
   const std::string group = next_group();
   const folder source, target, state;

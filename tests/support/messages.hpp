@@ -36,7 +36,7 @@ inline std::vector<std::pair<std::string, message>> samples() {
   n.sequence = 0x1'0000'0003, n.received = 99;
   const nack c = a_nack(session, token, {{2, 0x1'0000'0002}}, nack_space::catalogue_chunks);
   const nack p = a_nack(session, token, {{0, 3}}, nack_space::plan_chunks);
-  join holding{session, receiver, true, false, false, 1, 7, 8, 212'992, 1472, "host-2", {{0, version_id{41}, digest_of(content)}, {3, version_id{7}, digest_of(plan)}}};
+  join holding{session, receiver, true, false, false, 1, 7, 8, 212'992, 1472, "host-2", {{0, version_id{41}, digest_of(content), true}, {3, version_id{7}, digest_of(plan), false}}};
   return {{"announce", a},
           {"announce_gathering", gathering},
           {"catalogue_chunk", chunk},
@@ -115,7 +115,7 @@ inline message random_message(prng& rng, std::size_t kind) {
     case 3: {
       join m{session, receiver, flag(), flag(), flag(), u32(), u32(), u32(), u32(), u16(), random_text(rng, host_bytes_max), {}};
       m.held.resize(rng.next() % (held_versions_max + 1));
-      for (held_version& h : m.held) h = {static_cast<std::uint32_t>(rng.next() % limits::objects), version_id{rng.next()}, digest_of(bytes_of(random_text(rng, 8)))};
+      for (held_version& h : m.held) h = {static_cast<std::uint32_t>(rng.next() % limits::objects), version_id{rng.next()}, digest_of(bytes_of(random_text(rng, 8))), flag()};
       return m;
     }
     case 4: return welcome{session, receiver, token, flag(), flag(), static_cast<refusal>(rng.next() % 4), u32()};

@@ -71,10 +71,7 @@ class string_sink final : public object_sink {   // writes to strings, and knows
   result<void> write(std::uint32_t part, std::uint64_t offset, std::span<const iovec> pieces) override {
     const std::lock_guard lock(mutex_);
     expect(!dead, "a write after the end");
-    if (left_ > 0 && --left_ == 0) {
-      std::this_thread::sleep_for(before_failing);
-      return fail(errc::io, "writing 'x' failed", ENOSPC);
-    }
+    if (left_ > 0 && --left_ == 0) return fail(errc::io, "writing 'x' failed", ENOSPC);
     for (const iovec& p : pieces) {
       expect(offset + p.iov_len <= parts.at(part).size(), "a write past the end");
       std::memcpy(parts[part].data() + offset, p.iov_base, p.iov_len);
@@ -93,7 +90,6 @@ class string_sink final : public object_sink {   // writes to strings, and knows
   std::vector<std::string> parts;
   std::vector<range_set> written;
   int writes = 0;
-  std::chrono::milliseconds before_failing{0};
   bool dead = false;
 
  private:

@@ -370,11 +370,12 @@ BOOST_AUTO_TEST_CASE(a_full_disk_is_told_while_other_blocks_are_still_to_come) {
   const auto rows = delta::parse_stream_index(*head, std::span(m.stream).subspan(delta::stream_head::wire_size, head->index_bytes), digests(from).blocks, m.delta.rows.size(), m.stream.size());
   DDF_REQUIRE_OK(rows);
   const std::size_t half = rows->size() / 2;
-  const auto sink = std::make_shared<string_sink>(to, static_cast<int>(half));   // at the last block that is here
-  sink->before_failing = 20ms;                                                   // a slow disk: the others are waiting by then
-  application a(to, m.stream.size(), base_over(from), sink, 3);
-  a.arrives(0, std::span(m.stream).first((*rows)[half].offset));   // the rest never comes
-  DDF_CHECK_FAILS(a.end(), errc::io);
+  for (int round = 0; round < 100; ++round) {   // whether the others wait by then is up to the scheduler: in some rounds they do
+    const auto sink = std::make_shared<string_sink>(to, static_cast<int>(half));   // at the last block that is here
+    application a(to, m.stream.size(), base_over(from), sink, 3);
+    a.arrives(0, std::span(m.stream).first((*rows)[half].offset));   // the rest never comes
+    DDF_CHECK_FAILS(a.end(), errc::io);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(memory_does_not_grow_with_the_object) {

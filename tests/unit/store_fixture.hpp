@@ -174,4 +174,11 @@ inline std::size_t open_descriptors() {
     BOOST_TEST(name(failed_.error().code) == name(expected));                                                   \
   } while (false)
 
+/// Of the version that is visible and described by `m`.
+inline std::optional<digest> current_root(const output_tree& tree, const manifest& m) {
+  for (const held_version& h : tree.held(m))
+    if (h.current) return h.root;
+  return std::nullopt;
+}
+
 }  // namespace ddf::test

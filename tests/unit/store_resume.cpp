@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(two_at_once_both_commit) {
     DDF_REQUIRE_OK(write_all_parts(*second->sink, c));
     DDF_REQUIRE_OK(first->sink->commit(digests(c)));
     DDF_REQUIRE_OK(second->sink->commit(digests(c)));
-    BOOST_TEST((one->current_root(c.description) == digests(c).root));
+    BOOST_TEST((current_root(*one, c.description) == digests(c).root));
   }
   BOOST_TEST(visible(t / "out").size() == 3u);
   BOOST_TEST(partials(t / "out").empty());

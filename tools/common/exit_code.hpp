@@ -25,7 +25,6 @@ constexpr exit_code exit_code_of(errc code) {
     case errc::incomplete: return exit_incomplete;
     case errc::integrity:
     case errc::stale_base:
-    case errc::corrupt:
     case errc::source_changed: return exit_integrity;
     case errc::refused: return exit_refused;
     case errc::interrupted: return exit_interrupted;

@@ -29,15 +29,6 @@ seen_file seen(std::string path, const struct stat& st) {
   return out;
 }
 
-bool is_ours(std::string_view path) {
-  for (std::size_t from = 0;;) {
-    const auto slash = path.find('/', from);
-    if (is_partial_name(path.substr(from, slash == std::string_view::npos ? slash : slash - from))) return true;
-    if (slash == std::string_view::npos) return false;
-    from = slash + 1;
-  }
-}
-
 /// Output: 0 or an errno.
 int look_below(const std::string& path, int folder, sighting& out) {
   file_system files;
@@ -45,7 +36,7 @@ int look_below(const std::string& path, int folder, sighting& out) {
   if (!entries) return entries.error();
   std::sort(entries->begin(), entries->end(), [](const auto& a, const auto& b) { return a.path < b.path; });
   for (const auto& entry : *entries) {
-    if (is_ours(entry.path)) continue;
+    if (has_partial_name(entry.path)) continue;
     struct stat st = entry.status;
     if (S_ISLNK(st.st_mode) && ::fstatat(folder, entry.path.c_str(), &st, 0) != 0) {
       if (errno == ENOENT || errno == ELOOP) continue;  // a link to nothing is left out

@@ -70,7 +70,7 @@ result<opened_object> disk::open(const manifest& m, std::shared_ptr<const conten
   if (++opens_ == fail.open) return ddf::fail(errc::io, "cannot make the file", EACCES);
   opened_object out;
   if (const auto v = visible_.find(m.name); v != visible_.end() && equal_but_version(v->second.description, m)) out.current = v->second.root;
-  if (const auto v = visible_.find(m.name); v != visible_.end()) out.held.push_back({0, v->second.description.version, v->second.root});
+  if (const auto v = visible_.find(m.name); v != visible_.end()) out.held.push_back({0, v->second.description.version, v->second.root, out.current.has_value()});
   key = m.name;
   while (partial_.contains(key) && partial_[key].in_hand) key += '~';
   partial_object& p = partial_[key];
@@ -102,14 +102,13 @@ result<patch> disk::apply(const std::string& delta_key, const std::string& key, 
   if (base->second.spoilt) return ddf::fail(errc::stale_base, "the base is not what it was");
   patch out;
   out.table = truth.table(d.object);
-  const manifest& m = target.description();
-  std::uint64_t row = 0;
-  for (std::uint32_t p = 0; p < m.parts.size(); ++p)
-    for (std::uint64_t at = 0; at < m.parts[p].size; at += m.block_bytes, ++row) {
-      if (std::ranges::any_of(d.whole, [&](const range& r) { return r.first <= row && row < r.last; })) continue;
-      target.write(p, at, truth.part(d.object, p).subspan(at, std::min<std::uint64_t>(m.block_bytes, m.parts[p].size - at)));
-      out.rows.insert(row, row + 1);
-    }
+  const std::vector<block_place> blocks = block_places(target.description());
+  for (std::uint64_t row = 0; row < blocks.size(); ++row) {
+    if (std::ranges::any_of(d.whole, [&](const range& r) { return r.first <= row && row < r.last; })) continue;
+    const block_place& b = blocks[row];
+    target.write(b.part, b.offset, truth.part(d.object, b.part).subspan(b.offset, b.bytes));
+    out.rows.insert(row, row + 1);
+  }
   return out;
 }
 

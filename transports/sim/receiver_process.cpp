@@ -148,8 +148,7 @@ void receiver_process::drain(time_point now, session_entry& s) {
       });
     } else if (const auto* a = std::get_if<apply_delta>(&*action)) {
       later(options_.apply_delay, id, [this, delta = a->delta, object = a->object](time_point when, session_entry& e) {
-        const delta_stream& d = e.engine->plan().deltas[delta - (e.engine->objects().size() - e.engine->plan().deltas.size())];
-        e.engine->handle_patched(when, delta, disk_.apply(e.keys.at(delta), e.keys.at(object), d, *e.truth));
+        e.engine->handle_patched(when, delta, disk_.apply(e.keys.at(delta), e.keys.at(object), e.engine->delta(delta), *e.truth));
         disk_.discard(e.keys.at(delta));
         e.keys.at(delta).clear();
       });

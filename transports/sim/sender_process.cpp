@@ -54,11 +54,10 @@ void sender_process::plan() {
     object_facts facts;
     facts.bytes = m.size();
     facts.with_nothing = wanted.with_nothing;
-    for (const ddf::part& p : m.parts)
-      for (std::uint64_t at = 0; at < p.size; at += m.block_bytes) facts.block_bytes.push_back(std::min<std::uint64_t>(m.block_bytes, p.size - at));
+    for (const block_place& b : block_places(m)) facts.block_bytes.push_back(b.bytes);
     std::vector<delta_candidate> candidates;
     for (const sender::demand::base& base : wanted.bases) {
-      if (base.root == content_->table(o).root) {
+      if (base.current && base.root == content_->table(o).root) {
         facts.current += base.receivers;
         continue;
       }
