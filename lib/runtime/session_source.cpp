@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
-#include <thread>
 
 #include "lib/model/assert.hpp"
+#include "lib/store/parallel.hpp"
 
 namespace ddf {
 
@@ -105,12 +105,7 @@ result<digest_table> digests_of(const manifest& m, object_source& source, const 
       t.blocks[i] = block_digest(data);
     }
   };
-  {
-    std::vector<std::jthread> helpers;
-    const std::size_t threads = std::min<std::size_t>({std::max(1u, std::thread::hardware_concurrency()), 8, blocks.size() / 4 + 1});
-    for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
-    work();
-  }
+  in_parallel(0, blocks.size(), work);
   if (!outcome) return tl::unexpected(outcome.error());
   if (abandon) return fail(errc::interrupted, "the publication ended while digests were made");
   t.root = root_digest(m.name, m.size(), t.blocks);

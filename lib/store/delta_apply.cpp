@@ -6,6 +6,7 @@
 #include "codecs/block_digest.hpp"
 #include "codecs/delta/block.hpp"
 #include "lib/model/object_name.hpp"
+#include "lib/store/parallel.hpp"
 
 namespace ddf {
 
@@ -96,13 +97,7 @@ result<patch> delta_applier::apply() {
     begun = begin();
   }
   if (!begun) return tl::unexpected(begun.error());
-  {
-    const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
-    const std::size_t n = std::min<std::size_t>(task_.threads != 0 ? task_.threads : std::min(processors, 8u), rows_.size() / 2 + 1);
-    std::vector<std::jthread> helpers;
-    for (std::size_t i = 1; i < n; ++i) helpers.emplace_back([this] { work(); });
-    work();
-  }
+  in_parallel(task_.threads, rows_.size(), [this] { work(); });
   if (!outcome_) return tl::unexpected(outcome_.error());
   std::vector<std::size_t> again;
   {

@@ -4,11 +4,11 @@
 #include <chrono>
 #include <map>
 #include <mutex>
-#include <thread>
 
 #include "codecs/block_digest.hpp"
 #include "codecs/delta/workspace.hpp"
 #include "lib/model/assert.hpp"
+#include "lib/store/parallel.hpp"
 
 namespace ddf {
 
@@ -43,13 +43,7 @@ class maker {
       if (!regions) return tl::unexpected(regions.error());
       regions_ = std::move(*regions);
     }
-    {
-      const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
-      const std::size_t threads = std::min<std::size_t>(options_.threads != 0 ? options_.threads : std::min(processors, 8u), places_.size() / 2 + 1);
-      std::vector<std::jthread> helpers;
-      for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back([this] { work(); });
-      work();
-    }
+    in_parallel(options_.threads, places_.size(), [this] { work(); });
     if (!outcome_) return tl::unexpected(outcome_.error());
     if (abandon_) return fail(errc::interrupted, "the publication ended while its delta was made");
     made_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();

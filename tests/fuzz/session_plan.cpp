@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     FUZZ_CHECK(ddf::delivery_for(*p, object, {}).by == ddf::delivery::kind::whole);
     const auto d = ddf::delivery_for(*p, object, held);
     if (d.by == ddf::delivery::kind::delta) FUZZ_CHECK(p->deltas[d.delta].object == object);
-    if (const auto* root = p->root_of(object)) FUZZ_CHECK(ddf::delivery_for(*p, object, {{object, ddf::version_id{1}, *root}}).by == ddf::delivery::kind::nothing);
+    if (const auto* root = p->root_of(object)) FUZZ_CHECK(ddf::delivery_for(*p, object, {{object, ddf::version_id{1}, *root, true}}).by == ddf::delivery::kind::nothing);
   }
   return 0;
 }

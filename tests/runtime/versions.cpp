@@ -128,6 +128,25 @@ class sender {
   std::unique_ptr<ddf::publisher> publisher;
 };
 
+/// Folders for what is published and what is received, one follower and one sender that remember.
+struct site {
+  explicit site(unsigned keep = 0) : f(group, followed(keep)), s(group, state / "publisher") {}
+  ddf::subscriber_options followed(unsigned keep) const {
+    ddf::subscriber_options how;
+    how.output_directory = target / "out";
+    how.state_directory = state / "subscriber";
+    how.keep = keep;
+    return how;
+  }
+  const std::string group = next_group();
+  const folder source, target, state;
+  follower f;
+  sender s;
+};
+struct keeping_site : site {   // one version before the newest stays
+  keeping_site() : site(1) {}
+};
+
 void good(const ddf::report& r) { BOOST_TEST_REQUIRE((r.outcome.code == ddf::errc::ok), ddf::describe(r.outcome)); }
 
 }  // namespace
@@ -202,15 +221,7 @@ BOOST_AUTO_TEST_CASE(a_version_before_that_is_not_what_was_published_ends_right_
   BOOST_TEST((text(f.nth(2)->part()) == v2));
 }
 
-BOOST_AUTO_TEST_CASE(a_file_replaced_by_a_rename_is_the_base_of_the_next) {
-  const std::string group = next_group();
-  const folder source, target, state;
-  ddf::subscriber_options how;
-  how.output_directory = target / "out";
-  how.state_directory = state / "subscriber";
-  how.keep = 1;
-  follower f(group, how);
-  sender s(group, state / "publisher");
+BOOST_FIXTURE_TEST_CASE(a_file_replaced_by_a_rename_is_the_base_of_the_next, keeping_site) {
   std::string bytes = pattern(20 * block + 5, 2);
   put(source / "w", bytes);
   good(s.path(source / "w"));
@@ -295,14 +306,7 @@ BOOST_AUTO_TEST_CASE(versions_are_had_by_number_and_stay_while_they_are_held) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_immutable_object_has_one_version) {
-  const std::string group = next_group();
-  const folder source, target, state;
-  ddf::subscriber_options how;
-  how.output_directory = target / "out";
-  how.state_directory = state / "subscriber";
-  follower f(group, how);
-  sender s(group, state / "publisher");
+BOOST_FIXTURE_TEST_CASE(an_immutable_object_has_one_version, site) {
   ddf::publish_options o;
   o.expect = 1;
   o.consistent = ddf::consistency::immutable;
@@ -325,14 +329,7 @@ BOOST_AUTO_TEST_CASE(an_immutable_object_has_one_version) {
 }
 
 // That what was there is not read shows where it did change, against the promise: it is taken as it was.
-BOOST_AUTO_TEST_CASE(of_an_object_that_only_grows_no_more_than_the_tail_is_read) {
-  const std::string group = next_group();
-  const folder source, target, state;
-  ddf::subscriber_options how;
-  how.output_directory = target / "out";
-  how.state_directory = state / "subscriber";
-  follower f(group, how);
-  sender s(group, state / "publisher");
+BOOST_FIXTURE_TEST_CASE(of_an_object_that_only_grows_no_more_than_the_tail_is_read, site) {
   ddf::publish_options o;
   o.consistent = ddf::consistency::append_only;
   const std::string first = pattern(10 * block + 100, 1), tail = pattern(block, 2);
@@ -377,14 +374,7 @@ BOOST_AUTO_TEST_CASE(growing_and_changed_places_are_not_held_against_another_obj
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_version_of_another_object_is_a_base) {
-  const std::string group = next_group();
-  const folder source, target, state;
-  ddf::subscriber_options how;
-  how.output_directory = target / "out";
-  how.state_directory = state / "subscriber";
-  follower f(group, how);
-  sender s(group, state / "publisher");
+BOOST_FIXTURE_TEST_CASE(a_version_of_another_object_is_a_base, site) {
   const std::string base = pattern(20 * block, 1);
   std::string tuned = base;
   for (std::size_t at = 3; at < tuned.size(); at += 40'009) tuned = with_change(tuned, at);
@@ -413,14 +403,7 @@ BOOST_AUTO_TEST_CASE(a_version_of_another_object_is_a_base) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_new_object_finds_the_one_it_resembles) {
-  const std::string group = next_group();
-  const folder source, target, state;
-  ddf::subscriber_options how;
-  how.output_directory = target / "out";
-  how.state_directory = state / "subscriber";
-  follower f(group, how);
-  sender s(group, state / "publisher");
+BOOST_FIXTURE_TEST_CASE(a_new_object_finds_the_one_it_resembles, site) {
   const std::string base = pattern(20 * block, 1);
   std::string tuned = base;
   for (std::size_t at = 3; at < tuned.size(); at += 1'009) tuned = with_change(tuned, at);
@@ -438,14 +421,7 @@ BOOST_AUTO_TEST_CASE(a_new_object_finds_the_one_it_resembles) {
 }
 
 // Equal bytes in another form: nothing of them travels, and the form is right.
-BOOST_AUTO_TEST_CASE(a_file_that_is_only_renamed_inside_its_folder_travels_as_blocks_kept) {
-  const std::string group = next_group();
-  const folder source, target, state;
-  ddf::subscriber_options how;
-  how.output_directory = target / "out";
-  how.state_directory = state / "subscriber";
-  follower f(group, how);
-  sender s(group, state / "publisher");
+BOOST_FIXTURE_TEST_CASE(a_file_that_is_only_renamed_inside_its_folder_travels_as_blocks_kept, site) {
   fs::create_directories(source / "w");
   put(source / "w/a", pattern(3 * block, 1)), put(source / "w/b", pattern(9 * block + 1, 2));
   good(s.path(source / "w"));
@@ -483,14 +459,7 @@ BOOST_AUTO_TEST_CASE(what_is_said_of_one_object_is_not_taken_for_several) {
   BOOST_TEST(files.error().what.find("previous") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(the_plan_is_told_before_the_first_byte_and_a_dry_run_stops_there) {
-  const std::string group = next_group();
-  const folder source, target, state;
-  ddf::subscriber_options how;
-  how.output_directory = target / "out";
-  how.state_directory = state / "subscriber";
-  follower f(group, how);
-  sender s(group, state / "publisher");
+BOOST_FIXTURE_TEST_CASE(the_plan_is_told_before_the_first_byte_and_a_dry_run_stops_there, site) {
   const std::string v1 = pattern(20 * block, 1), v2 = with_change(v1, 100);
   put(source / "w", v1);
   std::vector<ddf::plan_report> plans;
