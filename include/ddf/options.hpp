@@ -13,7 +13,7 @@ namespace ddf {
 using namespace std::chrono_literals;
 
 enum class multicast_use : std::uint8_t { attempt, require, off };
-enum class repair_lane : std::uint8_t { automatic, udp };
+enum class repair_lane : std::uint8_t { automatic, udp, tcp, shm, verbs };
 
 enum class log_level : std::uint8_t { debug, info, warning, error };
 /// Called from the library's own thread, never per packet; must not block.
