@@ -10,6 +10,7 @@
 #include "codecs/block_digest.hpp"
 #include "lib/model/endpoint.hpp"
 #include "lib/model/ids.hpp"
+#include "lib/model/range_set.hpp"
 #include "lib/model/time.hpp"
 #include "lib/wire/data_run.hpp"
 
@@ -61,13 +62,24 @@ struct prepare_digests {   // the digest table of an object is asked for before 
   std::uint32_t object = 0;
 };
 
+struct grant_segments {   // lay them out in memory that a receiver can read by this lane, and answer with handle_granted()
+  std::uint64_t id = 0;
+  repair_lane lane = repair_lane::tcp;
+  std::vector<range> segments;
+  std::uint64_t bytes = 0;   // of them
+};
+
+struct release_grant {   // nobody may count on that memory any more
+  std::uint64_t id = 0;
+};
+
 struct plan_session {};   // everyone who will be waited for has said what it holds: decide what is sent beside the whole, and answer with handle_plan()
 
 struct sender_finished {
   error outcome;
 };
 
-using sender_action = std::variant<send_message, send_segments, prepare_digests, note, sender_finished, plan_session>;
+using sender_action = std::variant<send_message, send_segments, prepare_digests, note, sender_finished, plan_session, grant_segments, release_grant>;
 
 // --- receiver -------------------------------------------------------------------------------------------------
 
@@ -79,6 +91,14 @@ struct place_segments {   // write these payloads, one after the other, to where
   std::uint32_t object = 0, part = 0;
   std::uint64_t offset = 0;   // of the first
   data_run run;
+};
+
+struct read_segments {   // from another host's memory, and answer with handle_read()
+  std::uint64_t id = 0;
+  repair_lane lane = repair_lane::tcp;
+  std::vector<std::byte> fabric;         // as in GRANT
+  std::uint64_t address = 0, key = 0;
+  std::uint64_t bytes = 0;               // of the segments, without the stamps around them
 };
 
 struct digest_block {   // read what is missing of its leaves back, and answer with handle_block_digest()
@@ -110,6 +130,6 @@ struct receiver_finished {
 };
 
 using receiver_action = std::variant<send_message, open_object, place_segments, digest_block, commit_object, discard_object,
-                                     rejoin_group, note, receiver_finished, apply_delta, delta_arrived>;
+                                     rejoin_group, note, receiver_finished, apply_delta, delta_arrived, read_segments>;
 
 }  // namespace ddf

@@ -46,6 +46,7 @@ void receiver::handle_datagram(time_point now, path from, bool to_group, std::sp
   if (const auto* f = std::get_if<farewell>(&*m)) return on(now, *f);
   if (const auto* c = std::get_if<close_session>(&*m)) return on(now, *c);
   if (const auto* g = std::get_if<commit_group>(&*m)) return on(now, *g);
+  if (const auto* g = std::get_if<grant>(&*m)) return on(now, *g);
   drop("unexpected");
 }
 
@@ -85,6 +86,8 @@ void receiver::on(time_point now, path, bool to_group, const announce& a, std::s
     if (a.plan_bytes != 0 && have_catalogue_ && !planned_.taken) announced(now, planned_, a.plan_bytes, a.plan_digest, a.plan);
     if (finished_) return;
   }
+  if (have_catalogue_ && options_.reads_required && best_lane(options_.reads, a.reads) == repair_lane::udp && !leaving_ && !all_done_)
+    return stop(now, {errc::network, 0, "the sender's memory cannot be read by the lane that --repair requires here: give mcsend the same --repair, and look at mcsend --doctor there; or leave --repair at auto"});
   take_layout(now);
   if (have_layout_ && a.state != session_state::gathering && a.segments != layout_.segments()) return drop("inconsistent");
   if ((rails_ & ~rails_joined_) != 0 || (datagram_known() && datagram_joined_ != datagram_bytes_)) join_due_ = std::min(join_due_, now);
@@ -332,6 +335,7 @@ void receiver::send_join(time_point now) {
       h.object = o;
       j.held.push_back(h);
     }
+  j.reads = options_.reads;
   send(j, 256);
   if (asked_to_join_ == never) asked_to_join_ = now;
   rails_joined_ = rails_;
@@ -429,7 +433,7 @@ void receiver::handle_timeout(time_point now) {
     if (token_.value == 0 && asked_to_join_ != never && now - asked_to_join_ > options_.sender_silence && !leaving_)
       return finish(now, {errc::network, 0, "the sender is heard, but does not answer this host: a firewall, here, there or between, drops UDP packets to or from " +
                                                 to_string(sender_.peer) + ", or its answers take another way"});
-    if (unanswered_since_ != never && !all_done_ && !leaving_) {
+    if (unanswered_since_ != never && reads_.empty() && !all_done_ && !leaving_) {
       const duration silent = now - unanswered_since_;
       if (silent > options_.sender_silence / 4 && !deaf_) become_deaf(now, "data arrives, the repairs that were asked for do not");
       if (silent > 2 * options_.sender_silence)

@@ -12,6 +12,7 @@
 #include <vector>
 #include <ddf/options.hpp>
 #include "codecs/block_digest.hpp"
+#include "lib/model/lane_set.hpp"
 #include "lib/model/layout.hpp"
 #include "lib/model/prng.hpp"
 #include "lib/model/session_plan.hpp"
@@ -29,6 +30,8 @@ struct receiver_options {
   std::uint64_t bytes_free = ~std::uint64_t(0);  // room for what is not here yet
   multicast_use multicast = multicast_use::attempt;
   duration sender_silence = std::chrono::seconds(10);
+  lane_offer reads;                              // by which this host can read from the sender's memory
+  bool reads_required = false;                   // a sender whose memory cannot be read is refused
 };
 
 struct opened_object {
@@ -58,6 +61,8 @@ class receiver {
   void handle_committed(time_point now, std::uint32_t object, result<void> r);
   /// After apply_delta. What the delta did not make, and everything after an error, is asked for whole.
   void handle_patched(time_point now, std::uint32_t delta, result<patch> r);
+  /// After read_segments. Output of a read: the segments, without the stamps, which the shell has compared.
+  void handle_read(time_point now, std::uint64_t id, result<std::span<const std::byte>> r);
   void handle_timeout(time_point now);
   void stop(time_point now, error reason);   // leave; the sender is told
 
@@ -91,6 +96,7 @@ class receiver {
   struct counters {
     std::uint64_t segments = 0, bytes = 0, duplicates = 0, repaired_segments = 0, repaired_bytes = 0, unicast_bytes = 0;
     std::uint64_t nacks = 0, nack_ranges = 0, suppressed = 0, bad_blocks = 0, resumed_bytes = 0, bytes_verified = 0, bytes_wanted = 0;
+    std::uint64_t reads = 0, reads_failed = 0, read_bytes = 0;   // of segments that were granted
     std::uint64_t patched_bytes = 0, deltas_failed = 0;   // of objects that a delta made
     std::map<std::string, std::uint64_t> dropped;
   };
@@ -126,6 +132,7 @@ class receiver {
   void on(time_point now, const farewell& m);
   void on(time_point now, const close_session& m);
   void on(time_point now, const commit_group& m);
+  void on(time_point now, const grant& m);
   void on_segments(time_point now, bool to_group, const data_run& run);
   void drop(const char* reason, std::uint64_t packets = 1) { counters_.dropped[reason] += packets; }
   bool is_sender(const endpoint& e) const;
@@ -164,6 +171,8 @@ class receiver {
 
   void raise_horizon(time_point now, std::uint64_t horizon);
   void arm_nack(time_point now);
+  void give_back(std::uint64_t id, const std::string& why_not = {});
+  std::uint64_t forget_request(const range& r);   // of what is not being read; output: how many segments were still missing
   void send_nacks(time_point now);
   bool askable(std::uint64_t segment) const;
   void expire_requests(time_point now);
@@ -237,6 +246,9 @@ class receiver {
     bool first_time;                        // no part of it was asked for before
   };
   std::deque<request> requests_;             // oldest in front
+  std::map<std::uint64_t, std::vector<range>> reads_;   // open grants
+  range_set reading_;                        // segments in them
+  std::deque<std::uint64_t> released_;       // lately: a GRANT that is repeated is answered again
   std::uint64_t unicast_sequence_ = 0;       // DATA packets sent to us alone, as far as we heard
   time_point nack_due_ = never;
   duration response_{0};                    // from NACK to its answer, smoothed

@@ -61,7 +61,7 @@ void receiver::repairs_drained(time_point now, std::uint64_t answer) {
   while (!requests_.empty() && requests_.front().sent <= known) {
     const range r = requests_.front().segments;
     requests_.pop_front();
-    const std::uint64_t missing = requested_.erase(r.first, r.last);
+    const std::uint64_t missing = forget_request(r);
     lost = missing != 0 || lost;
     judge_answers(0, missing);
   }
@@ -81,8 +81,10 @@ void receiver::judge_answers(std::uint64_t arrived, std::uint64_t missing) {
 }
 
 std::uint64_t receiver::ask_limit() const {
+  constexpr std::uint64_t read_ahead = 4 << 20;   // bytes: what is read needs no room in the socket
+  const std::uint64_t reads = counters_.read_bytes != 0 && segment_bytes_ != 0 ? read_ahead / segment_bytes_ : 0;
   const std::uint64_t packet = (segment_bytes_ == 0 ? 1472 : segment_bytes_) * 2 + 1024;   // what a socket is charged, generously
-  return std::clamp<std::uint64_t>(options_.buffer_bytes / 2 / packet, 8, ask_window_);
+  return std::max(reads, std::clamp<std::uint64_t>(options_.buffer_bytes / 2 / packet, 8, ask_window_));
 }
 
 void receiver::raise_horizon(time_point now, std::uint64_t horizon) {
@@ -113,7 +115,7 @@ void receiver::expire_requests(time_point now) {
   while (!requests_.empty() && requests_.front().expires <= now) {
     const range r = requests_.front().segments;
     requests_.pop_front();
-    if (const std::uint64_t missing = requested_.erase(r.first, r.last); missing != 0) {
+    if (const std::uint64_t missing = forget_request(r); missing != 0) {
       expired = true;
       judge_answers(0, missing);
     }

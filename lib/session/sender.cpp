@@ -55,6 +55,7 @@ void sender::handle_datagram(time_point now, path from, std::span<const std::byt
   if (const auto* s = std::get_if<status>(&*m)) return on(now, from, *s);
   if (const auto* n = std::get_if<nack>(&*m)) return on(now, from, *n);
   if (const auto* d = std::get_if<done>(&*m)) return on(now, from, *d);
+  if (const auto* r = std::get_if<release>(&*m)) return on(now, from, *r);
   drop("unexpected");   // a sender's message: another sender, or our own looped back
 }
 
@@ -118,6 +119,13 @@ void sender::on(time_point now, path from, const join& j) {
   if (j.deaf && !m->deaf) {
     m->deaf = true;
     if (m->in_loop) leave_loop(*m, "hears no multicast");
+  }
+  m->reads = j.reads;
+  choose_lane(*m);
+  if (options_.reads_required && m->lane == repair_lane::udp) {
+    end_member(*m, member_state::refused, "cannot read from this host's memory, which --repair requires here: see mcrecv --doctor there");
+    welcome_member(*m, m->refused = refusal::no_lane);
+    return;
   }
   if (m->deaf && options_.multicast == multicast_use::require) {
     end_member(*m, member_state::refused, "hears no multicast, which was required: check its interface, its firewall and the switch's IGMP snooping");
@@ -439,6 +447,7 @@ announce sender::make_announce(time_point now) const {
   a.catalogue_digest = catalogue_.proof;
   a.plan_bytes = static_cast<std::uint32_t>(planned_.bytes.size());
   a.plan_digest = planned_.proof;
+  a.reads = options_.reads;
   // Who joined has the catalogue and waits for the plan.
   if (planned_.bytes.size() <= announce_inline_bytes_max) a.plan = planned_.bytes;
   if (catalogue_.bytes.size() + a.plan.size() <= announce_inline_bytes_max) a.catalogue = catalogue_.bytes;
@@ -514,6 +523,7 @@ void sender::handle_timeout(time_point now) {
   send_wanted_chunks(now, planned_);
   if (now >= housekeeping_due_) {
     check_members(now);
+    check_grants(now);
     housekeeping_due_ = now + 50ms;
   }
   settle(now);
@@ -623,21 +633,35 @@ std::optional<sender_action> sender::poll_action(time_point now) {
   std::optional<sender_action> action(std::in_place, std::in_place_type<send_segments>);
   send_segments& batch = std::get<send_segments>(*action);
   std::uint32_t whom = repair_queue::several;
+  const auto grants = [&](repairs_for served) {
+    grant_segments g;
+    if (!next_grant(now, g, whom, served)) return false;
+    repair_credit_ -= static_cast<std::int64_t>(g.bytes / layout_.segment_bytes() + 1) * (members_[whom].in_loop ? 1 : 8);
+    members_[whom].repaired_bytes += g.bytes;
+    if (options_.rate_bytes_per_s != 0) pace_until_ = std::max(pace_until_, now) + pace(g.bytes);
+    action = std::move(g);
+    return true;
+  };
   // Repairs take turns with the first pass, at most one packet for each of its packets; what it leaves idle is theirs. But when
   // it waits for the window the link may be busy all the same: then only for those it is waiting for.
   const bool turn = repair_credit_ > 0;
   bool repair = true;
+  if (turn && grants(repairs_for::all)) return action;
   if (turn && (next_repair(now, batch, whom, repairs_for::all) || next_direct(now, batch, whom, repairs_for::all))) {
     // What one receiver needs that does not keep up counts eightfold: serving it must not slow the others.
     repair_credit_ -= static_cast<std::int64_t>(batch.count) * (batch.to.group || members_[whom].in_loop ? 1 : 8);
   } else if (next_bulk(now, batch)) {
     repair = false;
     repair_credit_ = std::min<std::int64_t>(repair_credit_ + batch.count, 4 * batch_segments_max);
-  } else if (const auto served = bulk_ < segments_ ? repairs_for::loop : repairs_for::all; turn || !(next_repair(now, batch, whom, served) || next_direct(now, batch, whom, served))) {
-    window_shut_ = in_loop_ > 0 && sequence_ + window_.packets() / 4 >= window_limit();
-    if (!window_shut_) blocked_since_ = never;
-    else if (blocked_since_ == never) blocked_since_ = now;
-    return std::nullopt;
+  } else {
+    const auto served = bulk_ < segments_ ? repairs_for::loop : repairs_for::all;
+    if (!turn && grants(served)) return action;
+    if (turn || !(next_repair(now, batch, whom, served) || next_direct(now, batch, whom, served))) {
+      window_shut_ = in_loop_ > 0 && sequence_ + window_.packets() / 4 >= window_limit();
+      if (!window_shut_) blocked_since_ = never;
+      else if (blocked_since_ == never) blocked_since_ = now;
+      return std::nullopt;
+    }
   }
   if (!batch.to.group)
     for (std::uint32_t i = 0; i < batch.count; ++i) members_[whom].repaired_bytes += layout_.segment(batch.segments[i]).bytes;

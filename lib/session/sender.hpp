@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 #include <ddf/options.hpp>
+#include "lib/model/lane_set.hpp"
 #include "lib/model/layout.hpp"
 #include "lib/model/prng.hpp"
 #include "lib/model/session_plan.hpp"
@@ -51,6 +52,12 @@ struct sender_options {
   std::function<std::uint64_t()> make_token;   // unpredictable, not zero; empty: from the prng, for simulations
   std::uint32_t receivers_max = 4096;
   std::uint32_t rate_loop_max = 32;          // receivers that confirm; the others only ask
+  lane_offer reads;                          // by which receivers can read from this host's memory; none: all is sent by UDP
+  bool reads_required = false;               // who can not is refused
+  std::uint32_t grant_bytes = 1 << 20;       // of segments in one grant
+  std::uint32_t grants_max = 32, grants_each = 4;   // open at one time, in all and to one receiver
+  std::uint32_t read_bytes_least = 16 << 10; // less is sent by UDP: a grant and a read are two round trips
+  duration grant_life = std::chrono::seconds(10);      // one that is not released for so long is taken back
   duration silence = std::chrono::seconds(5);          // a receiver unheard for so long is lost
   std::uint64_t sequence_first = 0;                    // tests start near the wrap of its low 32 bits
   duration no_progress = std::chrono::seconds(60);     // one that gains nothing for so long after the first pass is given up
@@ -69,6 +76,12 @@ class sender {
   /// The answer to plan_session: what the session sends beside whole objects. Deltas become objects of the session, numbered
   /// after the catalogue's, their digest tables known. Every object with a root in the plan has its table known from now on.
   void handle_plan(time_point now, session_plan plan);
+  /// The answer to grant_segments: where the segments lie, or why the lane cannot serve them.
+  struct granted_memory {
+    std::vector<std::byte> fabric;
+    std::uint64_t address = 0, key = 0;
+  };
+  void handle_granted(time_point now, std::uint64_t id, result<granted_memory> r);
   void handle_queue_full(time_point now);             // ENOBUFS: the local queue took no more
   void stop(time_point now, error reason);            // cancelled, or the source changed: receivers are told
 
@@ -116,6 +129,7 @@ class sender {
     std::uint64_t bulk_segments = 0, data_segments = 0, group_packets = 0, multicast_repairs = 0, unicast_repairs = 0;   // packets; data_segments: without digest tables
     std::uint64_t multicast_repair_bytes = 0, unicast_repair_bytes = 0, bulk_bytes = 0;              // payload and ddf header
     std::uint64_t control_packets = 0, control_bytes = 0, nacks = 0, nack_ranges = 0, repair_notices = 0, statuses = 0;
+    std::uint64_t grants = 0, grants_failed = 0, read_bytes = 0;   // read_bytes: of segments that receivers have read
     std::map<std::string, std::uint64_t> dropped;   // packets that were not used, by reason
   };
   const counters& count() const { return counters_; }
@@ -152,6 +166,13 @@ class sender {
     double loss = 0;
     duration alone{0};                                      // how long it alone held the window, lately
     range_set direct;                                       // to be sent to it alone
+    lane_offer reads;                                       // by its word
+    repair_lane lane = repair_lane::udp;                    // by which it is served alone
+    lane_set lanes_failed;
+    time_point lanes_again = never;                         // when those that failed are tried again
+    std::uint32_t lane_failures = 0;
+    range_set granted;                                      // segments in its open grants
+    std::uint32_t grants = 0;                               // open
     answer_log answers;                                     // unicast repairs that may still be on their way
     std::uint64_t unicast_sequence = 0;                     // DATA packets sent to it alone
     std::deque<std::pair<std::uint64_t, time_point>> unanswered;   // unicast_sequence after a repair, when it left; lately
@@ -169,6 +190,7 @@ class sender {
   void on(time_point now, path from, const status& m);
   void on(time_point now, path from, const nack& m);
   void on(time_point now, path from, const done& m);
+  void on(time_point now, path from, const release& m);
   void drop(const char* reason) { ++counters_.dropped[reason]; }
 
   member* by_token(path from, join_token token);
@@ -219,6 +241,24 @@ class sender {
   enum class repairs_for : std::uint8_t { all, loop };    // loop: receivers outside the rate loop have to wait
   bool next_repair(time_point now, send_segments& out, std::uint32_t& whom, repairs_for served);
   bool next_direct(time_point now, send_segments& out, std::uint32_t& whom, repairs_for served);
+  bool next_grant(time_point now, grant_segments& out, std::uint32_t& whom, repairs_for served);
+
+  struct open_grant {
+    std::uint32_t whom = 0;
+    std::vector<range> segments;
+    std::uint64_t bytes = 0;
+    repair_lane lane = repair_lane::tcp;
+    std::optional<granted_memory> where;   // nothing: the shell prepares it
+    time_point sent{}, expires{};
+  };
+  void choose_lane(member& m);
+  bool serves_by_read(const member& m) const;
+  void want_direct(member& m, const range& r);           // what is not on its way to it already
+  void send_grant(time_point now, std::uint64_t id, open_grant& g);
+  void repeat_grants(time_point now, const member& m, const range& asked);
+  void close_grant(std::uint64_t id);
+  void lane_failed(time_point now, member& m, repair_lane lane, const std::string& why);
+  void check_grants(time_point now);
   void account(time_point now, const send_segments& batch, bool repair);
   duration pace(std::uint64_t bytes) const;
 
@@ -258,6 +298,8 @@ class sender {
   answer_log group_answers_;
   std::vector<bool> table_known_, table_asked_;
   std::uint32_t next_direct_ = 0;
+  std::map<std::uint64_t, open_grant> grants_;
+  std::uint64_t last_grant_ = 0;
   std::uint64_t direct_segments_ = 0;                     // waiting in all members' `direct`
   mutable std::optional<std::uint64_t> least_confirmed_;
   std::vector<range> notice_;                             // to be announced as about to be repaired

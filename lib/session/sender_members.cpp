@@ -29,6 +29,12 @@ void sender::end_member(member& m, member_state state, std::string reason) {
   m.reason = std::move(reason);
   direct_segments_ -= m.direct.count();
   m.direct.clear();
+  for (auto g = grants_.begin(); g != grants_.end();) {
+    const auto id = g->first;
+    const bool its = &members_[g->second.whom] == &m;
+    ++g;
+    if (its) close_grant(id);
+  }
   if (m.in_loop) {
     m.in_loop = false;
     --in_loop_;

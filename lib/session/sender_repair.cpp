@@ -69,15 +69,8 @@ void sender::on(time_point now, path from, const nack& n) {
     if (alone) {
       wanted.clear();
       m->answers.not_on_the_way(r, n.unicast_sequence, wanted);
-      for (const range& piece : wanted) {
-        if (m->direct.ranges() >= 4096) {
-          drop("repair_queue_full");
-          break;
-        }
-        const std::uint64_t fresh = m->direct.insert(piece.first, piece.last);
-        direct_segments_ += fresh;
-        charge(*m, fresh, layout_.segment_bytes());
-      }
+      for (const range& piece : wanted) want_direct(*m, piece);
+      repeat_grants(now, *m, r);
       continue;
     }
     arrived.clear();
@@ -92,6 +85,16 @@ void sender::on(time_point now, path from, const nack& n) {
       at = left_out->last;
     }
     for (const range& piece : arrived) m->answers.not_on_the_way(piece, n.unicast_sequence, wanted);
+    if (m->grants != 0) {
+      arrived.swap(wanted);
+      wanted.clear();
+      for (range piece : arrived)
+        while (const auto free = m->granted.first_gap(piece.first, piece.last)) {
+          wanted.push_back(*free);
+          piece.first = free->last;
+        }
+      repeat_grants(now, *m, r);
+    }
     for (const range& piece : wanted) {
       // In a large group others will have lost the same; what one alone came too late for must not load all of it.
       const bool is_long = piece.size() >= long_range;
@@ -182,6 +185,11 @@ bool sender::next_repair(time_point now, send_segments& out, std::uint32_t& whom
       repairs_.erase(e->segments);   // nobody is left who wants it
       continue;
     }
+    if (e->receiver != repair_queue::several && members_[e->receiver].lane != repair_lane::udp) {
+      direct_segments_ += members_[e->receiver].direct.insert(e->segments.first, e->segments.last);   // it may be read
+      repairs_.erase(e->segments);
+      continue;
+    }
     if (out.count != 0 && e->receiver != whom) continue;
     if (served == repairs_for::loop && e->receiver != repair_queue::several && !members_[e->receiver].in_loop) continue;
     if (out.count == 0 && e->receiver == repair_queue::several && room == 0) continue;
@@ -234,7 +242,7 @@ bool sender::next_direct(time_point now, send_segments& out, std::uint32_t& whom
   const auto n = static_cast<std::uint32_t>(members_.size());
   for (std::uint32_t k = 0; k < n; ++k) {
     member& m = members_[(next_direct_ + k) % n];
-    if (m.state != member_state::active || m.direct.empty() || (served == repairs_for::loop && !m.in_loop)) continue;
+    if (m.state != member_state::active || m.direct.empty() || (served == repairs_for::loop && !m.in_loop) || serves_by_read(m)) continue;
     out.count = 0;
     for (const auto& [first, last] : m.direct) {
       for (std::uint64_t s = first; s < last && out.count < options_.batch_segments; ++s)

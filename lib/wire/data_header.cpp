@@ -6,7 +6,7 @@ std::optional<packet_type> type_of(std::span<const std::byte> datagram) {
   if (datagram.empty()) return std::nullopt;
   const auto first = std::to_integer<unsigned>(datagram[0]);
   const unsigned type = first & 15;
-  if (first >> 4 != protocol_version || type > static_cast<unsigned>(packet_type::commit)) return std::nullopt;
+  if (first >> 4 != protocol_version || type > static_cast<unsigned>(packet_type::release)) return std::nullopt;
   return static_cast<packet_type>(type);
 }
 

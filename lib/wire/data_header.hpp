@@ -11,7 +11,7 @@ inline constexpr std::uint8_t protocol_version = 1;
 
 enum class packet_type : std::uint8_t {
   data = 0, announce = 1, catalogue_chunk = 2, query = 3, join = 4, welcome = 5, status = 6, nack = 7,
-  done = 8, farewell = 9, repair_notice = 10, close = 11, commit = 12,
+  done = 8, farewell = 9, repair_notice = 10, close = 11, commit = 12, grant = 13, release = 14,
 };
 
 /// The type of a packet of our protocol version; nothing for anything else. Cost: O(1).

@@ -22,10 +22,10 @@ static void write_ranges(writer& w, const std::vector<range>& ranges) {
   }
 }
 
-static std::vector<range> read_ranges(reader& r) {
+static std::vector<range> read_ranges(reader& r, std::size_t most = nack_ranges_max) {
   std::vector<range> out;
   const std::size_t n = r.u16();
-  if (n == 0 || n > nack_ranges_max || r.left() < n * 10) return r.fail(), out;
+  if (n == 0 || n > most || r.left() < n * 10) return r.fail(), out;
   out.reserve(n);
   std::uint64_t least = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -50,6 +50,18 @@ static std::string read_text(reader& r, std::size_t max) {
   return r.text(n);
 }
 
+static void write_offer(writer& w, const lane_offer& o) {
+  w.u8(o.lanes.bits);
+  w.u64(o.host_key);
+}
+static lane_offer read_offer(reader& r) {
+  lane_offer o;
+  o.lanes.bits = r.u8();
+  o.host_key = r.u64();
+  if ((o.lanes.bits & ~lane_set::all) != 0) r.fail();
+  return o;
+}
+
 // --- one writer and one parser each: the body, after the common header; flags are returned or given --------------------
 
 static std::uint8_t write_body(writer& w, const announce& m) {
@@ -69,6 +81,7 @@ static std::uint8_t write_body(writer& w, const announce& m) {
   write_digest(w, m.catalogue_digest);
   w.u32(m.plan_bytes);
   write_digest(w, m.plan_digest);
+  write_offer(w, m.reads);
   w.bytes(m.catalogue);
   w.bytes(m.plan);
   return static_cast<std::uint8_t>((m.unicast ? 1 : 0) | (m.no_multicast ? 2 : 0) | (m.plans ? 4 : 0) | (m.plan.empty() ? 0 : 8) | (m.group_commit ? 16 : 0));
@@ -101,6 +114,7 @@ static announce read_announce(reader& r, session_id session, std::uint8_t flags)
   m.catalogue_digest = r.digest();
   m.plan_bytes = r.u32();
   m.plan_digest = r.digest();
+  m.reads = read_offer(r);
   if (m.segment_bytes != 0 && (m.segment_bytes < limits::segment_bytes_min || m.segment_bytes > limits::segment_bytes_max)) r.fail();
   if (m.state != session_state::gathering && m.segment_bytes == 0) r.fail();
   if (m.rail > 31 || m.objects == 0 || m.objects > limits::objects) r.fail();
@@ -160,6 +174,7 @@ static std::uint8_t write_body(writer& w, const join& m) {
     write_digest(w, h.root);
     w.u8(h.current ? 1 : 0);
   }
+  write_offer(w, m.reads);
   return static_cast<std::uint8_t>((m.ready ? 1 : 0) | (m.asks_only ? 2 : 0) | (m.deaf ? 4 : 0));
 }
 static join read_join(reader& r, session_id session, std::uint8_t flags) {
@@ -188,6 +203,7 @@ static join read_join(reader& r, session_id session, std::uint8_t flags) {
     if (h.object >= limits::objects || current > 1) r.fail();
     m.held.push_back(h);
   }
+  m.reads = read_offer(r);
   return m;
 }
 
@@ -207,7 +223,7 @@ static welcome read_welcome(reader& r, session_id session, std::uint8_t flags) {
   m.receiver = receiver_id{r.u64()};
   m.token = join_token{r.u64()};
   const auto refused = r.u8();
-  if (refused > static_cast<std::uint8_t>(refusal::not_multicast)) r.fail();
+  if (refused > static_cast<std::uint8_t>(refusal::no_lane)) r.fail();
   m.refused = static_cast<refusal>(refused);
   m.rtt_us = r.u32();
   return m;
@@ -323,6 +339,55 @@ static commit_group read_commit(reader& r, session_id session, std::uint8_t flag
   return commit_group{session};
 }
 
+static std::uint8_t write_body(writer& w, const grant& m) {
+  w.u64(m.receiver.value);
+  w.u64(m.id);
+  w.u8(static_cast<std::uint8_t>(m.lane));
+  w.u8(static_cast<std::uint8_t>(m.fabric.size()));
+  w.bytes(m.fabric);
+  w.u64(m.address);
+  w.u64(m.key);
+  write_ranges(w, m.segments);
+  return 0;
+}
+static grant read_grant(reader& r, session_id session, std::uint8_t flags) {
+  grant m;
+  m.session = session;
+  if (flags != 0) r.fail();
+  m.receiver = receiver_id{r.u64()};
+  m.id = r.u64();
+  const auto lane = r.u8();
+  const std::size_t n = r.u8();
+  if (m.id == 0 || lane < static_cast<std::uint8_t>(repair_lane::tcp) || lane > static_cast<std::uint8_t>(repair_lane::verbs) || n == 0 || n > fabric_address_bytes_max) return r.fail(), m;
+  m.lane = static_cast<repair_lane>(lane);
+  const auto fabric = r.bytes(n);
+  m.fabric.assign(fabric.begin(), fabric.end());
+  m.address = r.u64();
+  m.key = r.u64();
+  m.segments = read_ranges(r, grant_ranges_max);
+  return m;
+}
+
+static std::uint8_t write_body(writer& w, const release& m) {
+  w.u64(m.token.value);
+  w.u8(static_cast<std::uint8_t>(m.ids.size()));
+  for (const std::uint64_t id : m.ids) w.u64(id);
+  write_text(w, m.reason, reason_bytes_max);
+  return m.failed ? 1 : 0;
+}
+static release read_release(reader& r, session_id session, std::uint8_t flags) {
+  release m;
+  m.session = session;
+  m.failed = flags & 1;
+  if (flags & ~1) r.fail();
+  m.token = join_token{r.u64()};
+  const std::size_t n = r.u8();
+  if (n == 0 || n > released_max) return r.fail(), m;
+  for (std::size_t i = 0; i < n && r.ok(); ++i) m.ids.push_back(r.u64());
+  m.reason = read_text(r, reason_bytes_max);
+  return m;
+}
+
 // --- dispatch -----------------------------------------------------------------------------------------------------------
 
 static constexpr packet_type type_for(const announce&) { return packet_type::announce; }
@@ -337,6 +402,8 @@ static constexpr packet_type type_for(const farewell&) { return packet_type::far
 static constexpr packet_type type_for(const repair_notice&) { return packet_type::repair_notice; }
 static constexpr packet_type type_for(const close_session&) { return packet_type::close; }
 static constexpr packet_type type_for(const commit_group&) { return packet_type::commit; }
+static constexpr packet_type type_for(const grant&) { return packet_type::grant; }
+static constexpr packet_type type_for(const release&) { return packet_type::release; }
 
 static session_id session_for(const query&) { return session_id{0}; }
 template <class M>
@@ -407,6 +474,8 @@ std::optional<message> parse_message(std::span<const std::byte> datagram) {
     case packet_type::repair_notice: m = read_repair_notice(r, session, flags); break;
     case packet_type::close: m = read_close(r, session, flags); break;
     case packet_type::commit: m = read_commit(r, session, flags); break;
+    case packet_type::grant: m = read_grant(r, session, flags); break;
+    case packet_type::release: m = read_release(r, session, flags); break;
     case packet_type::data: return std::nullopt;
   }
   if (!r.done()) return std::nullopt;

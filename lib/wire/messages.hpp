@@ -22,6 +22,7 @@
 #include <vector>
 #include "lib/model/digest.hpp"
 #include "lib/model/ids.hpp"
+#include "lib/model/lane_set.hpp"
 #include "lib/model/manifest.hpp"
 #include "lib/model/range_set.hpp"
 #include "lib/model/session_plan.hpp"
@@ -32,10 +33,13 @@ namespace ddf {
 inline constexpr std::size_t control_header_bytes = 16;
 inline constexpr std::size_t control_bytes_max = 1200;      // a control message passes every path that IPv6 allows
 inline constexpr std::size_t catalogue_chunk_bytes = 1100;  // payload of one CATALOGUE chunk, of the catalogue or the plan
-inline constexpr std::size_t announce_inline_bytes_max = 1080;   // of catalogue and plan together inside an announcement
+inline constexpr std::size_t announce_inline_bytes_max = 1070;   // of catalogue and plan together inside an announcement
 inline constexpr std::size_t held_versions_max = 36;   // in one JOIN
 inline constexpr std::size_t nack_ranges_max = 115;   // the most that control_bytes_max holds
 inline constexpr std::size_t host_bytes_max = 64, reason_bytes_max = 200;
+inline constexpr std::size_t grant_ranges_max = 64, fabric_address_bytes_max = 128, released_max = 64;
+inline constexpr std::uint32_t grant_bytes_max = 16 << 20;   // of segments
+inline constexpr std::size_t grant_stamp_bytes = 16;         // before and behind them: session and grant
 
 enum class session_state : std::uint8_t { gathering = 0, streaming = 1, flushing = 2, lingering = 3 };
 
@@ -63,6 +67,7 @@ struct announce {   // sender -> group, or -> one receiver that asked
   digest plan_digest;
   std::vector<std::byte> catalogue;   // the whole of it when it fits, else empty
   std::vector<std::byte> plan;        // likewise
+  lane_offer reads;                   // by which segments can be read from the sender's memory
   bool operator==(const announce&) const = default;
 };
 
@@ -92,10 +97,11 @@ struct join {   // receiver -> sender. Padded to 256 bytes at least
   std::uint16_t datagram_bytes = 0;    // the largest announcement that arrived: the path carries as much; 0: not known yet
   std::string host;
   std::vector<held_version> held;      // at most held_versions_max, what matters most first
+  lane_offer reads;                    // by which it can read from the sender's memory
   bool operator==(const join&) const = default;
 };
 
-enum class refusal : std::uint8_t { none = 0, full = 1, path_mtu = 2, not_multicast = 3 };
+enum class refusal : std::uint8_t { none = 0, full = 1, path_mtu = 2, not_multicast = 3, no_lane = 4 };
 
 struct welcome {   // sender -> receiver, in answer to JOIN and when its role changes
   session_id session;
@@ -158,6 +164,26 @@ struct repair_notice {   // sender -> group: these will be sent to the group aga
   bool operator==(const repair_notice&) const = default;
 };
 
+struct grant {   // sender -> receiver, instead of the segments: they lie in memory, read them
+  session_id session;
+  receiver_id receiver;
+  std::uint64_t id = 0;                  // of the session, from 1 on; the same id is the same grant
+  repair_lane lane = repair_lane::tcp;
+  std::vector<std::byte> fabric;         // whom to read from, as its provider calls it
+  std::uint64_t address = 0, key = 0;    // remote memory: a stamp, the segments one behind the other, the stamp again
+  std::vector<range> segments;           // as in NACK; at most grant_ranges_max
+  bool operator==(const grant&) const = default;
+};
+
+struct release {   // receiver -> sender: these grants are read, or will not be
+  session_id session;
+  join_token token;
+  bool failed = false;                   // not read: another lane is wanted
+  std::vector<std::uint64_t> ids;        // 1 to released_max
+  std::string reason;                    // of a failure
+  bool operator==(const release&) const = default;
+};
+
 struct commit_group {   // sender -> group and receivers that are prepared: make it visible now
   session_id session;
   bool operator==(const commit_group&) const = default;
@@ -170,7 +196,7 @@ struct close_session {   // sender -> group and receivers: it is over
   bool operator==(const close_session&) const = default;
 };
 
-using message = std::variant<announce, catalogue_chunk, query, join, welcome, status, nack, done, farewell, repair_notice, close_session, commit_group>;
+using message = std::variant<announce, catalogue_chunk, query, join, welcome, status, nack, done, farewell, repair_notice, close_session, commit_group, grant, release>;
 
 /// The message in a datagram; nothing when it is malformed, of another protocol version, or fails its check.
 /// Bounded: never takes more memory than a small multiple of the datagram. What parses writes back to the same bytes.

@@ -1,6 +1,7 @@
 // The receiver engine under any sequence of calls, with a disk behind it: what it commits is what the sender has, byte for
 // byte, however packets are lost, damaged or made up. Its writes stay inside its objects, its timers move, and once finished it stays so.
 #include <deque>
+#include <map>
 
 #include "lib/session/receiver.hpp"
 #include "lib/wire/catalogue_codec.hpp"
@@ -59,6 +60,7 @@ receiver_options options_from(test::fuzz_input& in) {
   o.multicast = shape % 8 == 7 ? multicast_use::off : shape % 8 == 6 ? multicast_use::require : multicast_use::attempt;
   if (shape & 8) o.buffer_bytes = in.u32();
   if ((shape & 0x30) == 0x30) o.bytes_max = in.u32();
+  o.reads.lanes.add(repair_lane::tcp);
   if ((shape & 0xc0) == 0xc0) o.wanted = [](const manifest& m) { return m.name == "d"; };
   return o;
 }
@@ -172,8 +174,39 @@ class run {
     }
   }
 
+  // What was granted, as it lies in the sender's memory, or damaged on the way.
+  void granted() {
+    grant g;
+    g.session = this_session, g.receiver = receiver_id{7}, g.id = 1 + in.u8() % 8, g.fabric = {std::byte{1}};
+    if (in.u8() % 16 == 0) g.lane = repair_lane::verbs;
+    std::uint64_t at = 0;
+    for (unsigned i = 0, n = 1 + in.u8() % 3; i < n; ++i) {
+      const std::uint64_t first = at + in.u8() % 8, last = first + 1 + in.u8() % 16;
+      g.segments.push_back({first, last});
+      at = last;
+    }
+    grants[g.id] = g.segments;
+    say(g, false);
+  }
+  void answer_read() {
+    const auto [id, bytes] = reads.front();
+    reads.pop_front();
+    const unsigned how = in.u8();
+    if (how > 220) return engine.handle_read(now, id, fail(errc::network, "gone"));
+    std::vector<std::byte> content;
+    for (const range& r : grants[id])   // as it is now: the same id may have been granted anew
+      for (std::uint64_t s = r.first; s < r.last && s < w.l.segments(); ++s) {
+        const auto payload = w.segment(s);
+        content.insert(content.end(), payload.begin(), payload.end());
+      }
+    content.resize(bytes, std::byte{0xbb});
+    if (how > 180 && bytes != 0) content[in.u16() % bytes] ^= std::byte{4};
+    engine.handle_read(now, id, std::span<const std::byte>(content));
+    drain();
+  }
+
   void step(unsigned op) {
-    switch (op % 16) {
+    switch (op >= 250 ? 16 + op % 2 : op % 16) {
       case 0: {
         const auto d = in.bytes(in.u8());
         const bool to_group = in.flag();
@@ -200,7 +233,7 @@ class run {
         m.session = this_session, m.receiver = receiver_id{7}, m.token = join_token{5};
         const unsigned shape = in.u8();
         m.in_rate_loop = shape & 1, m.left_rate_loop = (shape & 6) == 6;
-        m.refused = shape > 250 ? static_cast<refusal>(shape % 4) : refusal::none;
+        m.refused = shape > 250 ? static_cast<refusal>(shape % 5) : refusal::none;
         m.rtt_us = in.flag() ? 100 : in.u32();
         say(m, false);
         break;
@@ -227,6 +260,10 @@ class run {
       case 9:
       case 10: data(); break;
       case 11: several(); break;
+      case 16: granted(); break;
+      case 17:
+        if (!reads.empty()) answer_read();
+        break;
       case 12:
       case 13:
         if (!work.empty()) answer(in.u8());
@@ -273,8 +310,11 @@ class run {
       } else if (const auto* x = std::get_if<commit_object>(&*a)) {
         FUZZ_CHECK(opened[x->object] && !committed[x->object] && !failed[x->object]);
         committed[x->object] = true;
-FUZZ_CHECK(disk[x->object] == w.parts[x->object]);   // the point of it all
+        FUZZ_CHECK(disk[x->object] == w.parts[x->object]);   // the point of it all
         work.push_back({job::commit, x->object, {}});
+      } else if (const auto* r = std::get_if<read_segments>(&*a)) {
+        FUZZ_CHECK(r->lane == repair_lane::tcp && r->bytes <= grant_bytes_max && reads.size() < 64);
+        reads.emplace_back(r->id, r->bytes);
       } else if (std::holds_alternative<receiver_finished>(*a)) {
         FUZZ_CHECK(!ended);
         ended = true;
@@ -331,6 +371,8 @@ FUZZ_CHECK(disk[x->object] == w.parts[x->object]);   // the point of it all
   receiver engine;
   std::vector<std::vector<std::vector<std::byte>>> disk;
   std::deque<job> work;
+  std::map<std::uint64_t, std::vector<range>> grants;
+  std::deque<std::pair<std::uint64_t, std::uint64_t>> reads;   // id, bytes
   std::array<bool, 3> asked{}, opened{}, committed{}, failed{};
   std::vector<std::byte> packet;
   std::uint32_t sequence = 0;

@@ -1,6 +1,7 @@
 // The sender engine under any sequence of calls: packets raw, valid, or valid with fields of the fuzzer's choice; time;
 // results. It never breaks an invariant, its output keeps the rules of the wire, its timers move, and once finished it stays so.
 #include <map>
+#include <set>
 
 #include "lib/session/sender.hpp"
 #include "tests/support/catalogues.hpp"
@@ -18,7 +19,7 @@ constexpr session_id this_session{42};
 sender_options options_from(test::fuzz_input& in) {
   sender_options o;
   o.session = this_session;
-  const unsigned objects = 1 + in.u8() % 3;
+  const unsigned first = in.u8(), objects = 1 + first % 3, reads = first / 3;
   for (unsigned i = 0; i < objects; ++i) {
     const std::uint64_t units = in.u16();
     const std::uint64_t size = units * (in.u8() % 4);
@@ -38,6 +39,10 @@ sender_options options_from(test::fuzz_input& in) {
   o.wait = std::chrono::milliseconds(times / 16 % 4 * 100);
   o.rate_bytes_per_s = std::array<std::uint64_t, 4>{0, 1, 1'000'000, ~std::uint64_t(0)}[times / 64];
   o.receivers_max = 6;
+  o.reads = {{static_cast<std::uint8_t>(reads & lane_set::all)}, reads & 1};
+  o.reads_required = (reads & 0x60) == 0x60;
+  o.read_bytes_least = reads & 2 ? 0 : 16 << 10;
+  o.grants_max = 5;
   o.rate_loop_max = 3;
   return o;
 }
@@ -101,7 +106,7 @@ class run {
 
   void step(std::size_t op) {
     const path p = from();
-    switch (op % 12) {
+    switch (op >= 250 ? 12 + op % 2 : op % 12) {
       case 0: engine.handle_datagram(now, p, in.bytes(in.u8())); break;
       case 1: {
         auto d = in.bytes(in.u8());
@@ -131,6 +136,7 @@ class run {
         j.datagram_bytes = flags & 128 ? in.u16() : 1472;
         j.echo_us = flags & 128 ? in.u32() : 0;
         j.host = "h";
+        if (!(flags & 2)) j.reads = {{lane_set::all}, 1};
         say(p, j, flags & 32 && in.flag() ? 0 : 256);
         break;
       }
@@ -163,6 +169,22 @@ class run {
         say(p, d);
         break;
       }
+      case 12: {
+        release r;
+        r.session = this_session, r.token = token_of(p);
+        r.failed = in.u8() % 8 == 0;
+        for (unsigned i = 0, n = 1 + in.u8() % 3; i < n; ++i) r.ids.push_back(in.u8() % 32);
+        say(p, r);
+        break;
+      }
+      case 13:
+        if (!asked.empty()) {
+          const auto id = asked.begin()->first;
+          asked.erase(id);
+          if (in.u8() % 8 == 0) engine.handle_granted(now, id, fail(errc::network, "no"));
+          else engine.handle_granted(now, id, sender::granted_memory{{std::byte{1}}, id, 1});
+        }
+        break;
       case 9:
         switch (in.u8() % 8) {
           case 0: engine.handle_queue_full(now); break;
@@ -204,8 +226,23 @@ class run {
         FUZZ_CHECK(s->count >= 1 && s->count <= options.batch_segments);
         for (std::uint32_t i = 0; i < s->count; ++i) FUZZ_CHECK(s->segments[i] < engine.segments().segments());
         FUZZ_CHECK(!s->to.group || options.multicast != multicast_use::off);
+      } else if (const auto* g = std::get_if<grant_segments>(&*a)) {
+        FUZZ_CHECK(!ended && g->id > last_grant);
+        last_grant = g->id;
+        std::uint64_t bytes = 0, at = 0;
+        for (const range& r : g->segments) {
+          FUZZ_CHECK(at <= r.first && r.first < r.last && r.last <= engine.segments().segments());
+          bytes += engine.segments().load_of(r.first, r.last).bytes;
+          at = r.last;
+        }
+        FUZZ_CHECK(bytes == g->bytes && bytes != 0 && bytes <= options.grant_bytes && g->segments.size() <= grant_ranges_max);
+        open.insert(g->id);
+        asked[g->id] = true;
+        FUZZ_CHECK(open.size() <= options.grants_max);
+      } else if (const auto* r = std::get_if<release_grant>(&*a)) {
+        FUZZ_CHECK(open.erase(r->id) == 1);
       } else if (std::holds_alternative<sender_finished>(*a)) {
-        FUZZ_CHECK(!ended);
+        FUZZ_CHECK(!ended && open.empty());
         ended = true;
       } else if (const auto* d = std::get_if<prepare_digests>(&*a)) {
         FUZZ_CHECK(d->object < options.objects.size());
@@ -227,6 +264,9 @@ class run {
   time_point now{1s};
   sender engine;
   std::map<endpoint, join_token> tokens;
+  std::map<std::uint64_t, bool> asked;   // grants that the shell has not answered
+  std::set<std::uint64_t> open;
+  std::uint64_t last_grant = 0;
   bool ended = false;
 };
 

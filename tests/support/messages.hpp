@@ -29,19 +29,19 @@ inline std::vector<std::pair<std::string, message>> samples() {
   const join_token token{0x1122334455667789};
   const auto content = bytes_of("a catalogue"), plan = bytes_of("the plan");
   announce a{session, session_state::streaming, true, true, true, true, 5, 1456, 42, 123456789, 0x100000007, 1000, 2000, 2'900'000, 3, 250, 321,
-             static_cast<std::uint32_t>(content.size()), digest_of(content), static_cast<std::uint32_t>(plan.size()), digest_of(plan), content, plan};
-  announce gathering{session, session_state::gathering, false, false, false, false, 31, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1000, limits::catalogue_bytes, digest_of(content), 0, {}, {}, {}};
+             static_cast<std::uint32_t>(content.size()), digest_of(content), static_cast<std::uint32_t>(plan.size()), digest_of(plan), content, plan, {{lane_set::all}, 0xabcdef}};
+  announce gathering{session, session_state::gathering, false, false, false, false, 31, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1000, limits::catalogue_bytes, digest_of(content), 0, {}, {}, {}, {}};
   catalogue_chunk chunk{session, false, 2000, 1100, std::vector<std::byte>(900, std::byte{0xcc})};
   nack n = a_nack(session, token, {{0, 1}, {5, 9}, {9, 10}, {(std::uint64_t(1) << 48) - 1, std::uint64_t(1) << 48}}, nack_space::segments, true);
   n.sequence = 0x1'0000'0003, n.received = 99;
   const nack c = a_nack(session, token, {{2, 0x1'0000'0002}}, nack_space::catalogue_chunks);
   const nack p = a_nack(session, token, {{0, 3}}, nack_space::plan_chunks);
-  join holding{session, receiver, true, false, false, 1, 7, 8, 212'992, 1472, "host-2", {{0, version_id{41}, digest_of(content), true}, {3, version_id{7}, digest_of(plan), false}}};
+  join holding{session, receiver, true, false, false, 1, 7, 8, 212'992, 1472, "host-2", {{0, version_id{41}, digest_of(content), true}, {3, version_id{7}, digest_of(plan), false}}, {{1 << static_cast<int>(repair_lane::tcp)}, 5}};
   return {{"announce", a},
           {"announce_gathering", gathering},
           {"catalogue_chunk", chunk},
           {"query", query{receiver}},
-          {"join", join{session, receiver, true, true, true, 0x80000001, 77, 88, 212'992, 1472, "host-1", {}}},
+          {"join", join{session, receiver, true, true, true, 0x80000001, 77, 88, 212'992, 1472, "host-1", {}, {}}},
           {"join_holding", holding},
           {"plan_chunk", catalogue_chunk{session, true, 1101, 1100, {std::byte{7}}}},
           {"nack_plan", p},
@@ -54,6 +54,9 @@ inline std::vector<std::pair<std::string, message>> samples() {
           {"farewell", farewell{session, receiver}},
           {"repair_notice", repair_notice{session, {{3, 4}, {4, 100}}}},
           {"commit", commit_group{session}},
+          {"grant", grant{session, receiver, 42, repair_lane::verbs, bytes_of("10.0.0.1:5"), 0x7f0000001000, 0xfeedfacecafe, {{3, 7}, {9, 1000}}}},
+          {"release", release{session, token, false, {1, 42}, {}}},
+          {"release_failed", release{session, token, true, {7}, "no device"}},
           {"close", close_session{session, 10, "the source changed"}}};
 }
 
@@ -74,7 +77,9 @@ inline std::vector<range> random_ranges(prng& rng) {
   return out;
 }
 
-/// A message that keeps every rule, of a kind chosen by `kind` modulo 12.
+inline lane_offer random_offer(prng& rng) { return {{static_cast<std::uint8_t>(rng.next() & lane_set::all)}, rng.next()}; }
+
+/// A message that keeps every rule, of a kind chosen by `kind` modulo 14.
 inline message random_message(prng& rng, std::size_t kind) {
   const session_id session{rng.next()};
   const receiver_id receiver{rng.next()};
@@ -83,7 +88,7 @@ inline message random_message(prng& rng, std::size_t kind) {
   const auto u16 = [&] { return static_cast<std::uint16_t>(rng.next()); };
   const auto u8 = [&] { return static_cast<std::uint8_t>(rng.next()); };
   const auto flag = [&] { return rng.next() % 2 == 0; };
-  switch (kind % 12) {
+  switch (kind % 14) {
     case 0: {
       announce m;
       m.session = session, m.state = static_cast<session_state>(rng.next() % 4), m.unicast = flag(), m.no_multicast = flag(), m.plans = flag(), m.group_commit = flag();
@@ -100,6 +105,7 @@ inline message random_message(prng& rng, std::size_t kind) {
       m.plan_digest = digest_of(m.plan);
       m.catalogue_bytes = m.catalogue.empty() ? 1 + u32() % limits::catalogue_bytes : static_cast<std::uint32_t>(m.catalogue.size());
       m.catalogue_digest = digest_of(m.catalogue);
+      m.reads = random_offer(rng);
       return m;
     }
     case 1: {
@@ -113,12 +119,12 @@ inline message random_message(prng& rng, std::size_t kind) {
     }
     case 2: return query{receiver};
     case 3: {
-      join m{session, receiver, flag(), flag(), flag(), u32(), u32(), u32(), u32(), u16(), random_text(rng, host_bytes_max), {}};
+      join m{session, receiver, flag(), flag(), flag(), u32(), u32(), u32(), u32(), u16(), random_text(rng, host_bytes_max), {}, random_offer(rng)};
       m.held.resize(rng.next() % (held_versions_max + 1));
       for (held_version& h : m.held) h = {static_cast<std::uint32_t>(rng.next() % limits::objects), version_id{rng.next()}, digest_of(bytes_of(random_text(rng, 8))), flag()};
       return m;
     }
-    case 4: return welcome{session, receiver, token, flag(), flag(), static_cast<refusal>(rng.next() % 4), u32()};
+    case 4: return welcome{session, receiver, token, flag(), flag(), static_cast<refusal>(rng.next() % 5), u32()};
     case 5: return status{session, token, rng.next(), rng.next(), rng.next(), flag()};
     case 6: {
       nack m = a_nack(session, token, random_ranges(rng), static_cast<nack_space>(rng.next() % 3), flag());
@@ -129,6 +135,17 @@ inline message random_message(prng& rng, std::size_t kind) {
     case 8: return farewell{session, receiver};
     case 9: return repair_notice{session, random_ranges(rng)};
     case 10: return commit_group{session};
+    case 11: {
+      grant m{session, receiver, rng.next() | 1, static_cast<repair_lane>(2 + rng.next() % 3), bytes_of(random_text(rng, fabric_address_bytes_max - 1) + "x"), rng.next(), rng.next(), random_ranges(rng)};
+      if (m.segments.size() > grant_ranges_max) m.segments.resize(grant_ranges_max);
+      return m;
+    }
+    case 12: {
+      release m{session, token, flag(), {}, random_text(rng, reason_bytes_max)};
+      m.ids.resize(1 + rng.next() % released_max);
+      for (std::uint64_t& id : m.ids) id = rng.next();
+      return m;
+    }
     default: return close_session{session, u8(), random_text(rng, reason_bytes_max)};
   }
 }

@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(other_versions_and_types_are_refused) {
   for (unsigned first = 0; first < 256; ++first) {
     p[0] = static_cast<std::byte>(first);
     BOOST_TEST(parse_data_header(p).has_value() == (first == 0x10));
-    const bool known = first >> 4 == protocol_version && (first & 15) <= 12;
+    const bool known = first >> 4 == protocol_version && (first & 15) <= 14;
     BOOST_TEST(type_of(p).has_value() == known);
   }
   BOOST_TEST(!type_of({}).has_value());

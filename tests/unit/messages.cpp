@@ -97,9 +97,11 @@ BOOST_AUTO_TEST_CASE(every_message_the_engines_send_passes_every_path) {
   a.catalogue_bytes = static_cast<std::uint32_t>(a.catalogue.size());
   const message largest[] = {test::a_nack(session_id{1}, join_token{1}, ranges), repair_notice{session_id{1}, ranges}, a,
                              catalogue_chunk{session_id{1}, false, catalogue_chunk_bytes, 0, std::vector<std::byte>(catalogue_chunk_bytes)},
-                             join{session_id{1}, {}, false, false, false, 0, 0, 0, 0, 0, std::string(host_bytes_max, 'h'), std::vector<held_version>(held_versions_max)},
+                             join{session_id{1}, {}, false, false, false, 0, 0, 0, 0, 0, std::string(host_bytes_max, 'h'), std::vector<held_version>(held_versions_max), {}},
                              done{session_id{1}, {}, done_state::failed, 1, 0, 0, 0, 0, 0, std::string(reason_bytes_max, 'r')},
-                             close_session{session_id{1}, 0, std::string(reason_bytes_max, 'r')}};
+                             close_session{session_id{1}, 0, std::string(reason_bytes_max, 'r')},
+                             grant{session_id{1}, {}, 1, repair_lane::tcp, std::vector<std::byte>(fabric_address_bytes_max), 0, 0, {ranges.begin(), ranges.begin() + grant_ranges_max}},
+                             release{session_id{1}, {}, true, std::vector<std::uint64_t>(released_max), std::string(reason_bytes_max, 'r')}};
   for (const message& m : largest) {
     BOOST_TEST(write_message(m).size() <= control_bytes_max);
     BOOST_TEST(parse_message(write_message(m)).has_value());
@@ -166,7 +168,7 @@ BOOST_AUTO_TEST_CASE(files_that_must_be_refused_are) {
     return d;
   };
   refuse("version", "protocol version 2", with("farewell", 0, {0x29}));
-  refuse("type", "type 12 is not defined", with("farewell", 0, {0x1c}));
+  refuse("type", "type 15 is not defined", with("farewell", 0, {0x1f}));
   refuse("check", "the check is wrong by one bit", with("farewell", 7, {std::to_integer<unsigned>(sample("farewell")[7]) ^ 1}), false);
   refuse("length_below_header", "length 8 is less than the header", with("farewell", 2, {0, 8}), false);
   refuse("length_beyond_datagram", "length is more than the datagram", with("farewell", 2, {0xff, 0xff}), false);
@@ -188,7 +190,15 @@ BOOST_AUTO_TEST_CASE(files_that_must_be_refused_are) {
   refuse("chunk_total", "a catalogue of 4 GiB", with("catalogue_chunk", 16, {0xff, 0xff, 0xff, 0xff}));
   refuse("join_host", "a host name longer than its message", with("join", 42, {64}));
   refuse("join_host_long", "a host name of 65 bytes", with("join", 42, {65}));
-  refuse("welcome_refusal", "refusal 4", with("welcome", 32, {4}));
+  refuse("welcome_refusal", "refusal 5", with("welcome", 32, {5}));
+  refuse("grant_id", "grant 0", with("grant", 24, {0, 0, 0, 0, 0, 0, 0, 0}));
+  refuse("grant_lane", "by a lane that is no memory", with("grant", 32, {1}));
+  refuse("grant_lane_unknown", "lane 5", with("grant", 32, {5}));
+  refuse("grant_fabric", "a fabric address of no bytes", with("grant", 33, {0}));
+  refuse("grant_fabric_long", "a fabric address of 129 bytes", with("grant", 33, {129}));
+  refuse("release_none", "releases nothing", with("release", 24, {0}));
+  refuse("release_many", "65 grants", with("release", 24, {65}));
+  refuse("announce_lanes", "reads by udp", with("announce", 112, {2}));
   refuse("done_state", "state 4", with("done", 24, {4}));
   refuse("nack_empty", "no ranges", nack_of({}));
   refuse("nack_overlap", "overlapping ranges", nack_of({{0, 5}, {5, 0}}));
@@ -199,7 +209,7 @@ BOOST_AUTO_TEST_CASE(files_that_must_be_refused_are) {
     BOOST_TEST(!parse_message(golden.bytes).has_value(), entry.path().stem() << ": " << golden.comment);
     ++files;
   }
-  BOOST_TEST(files >= 29u);
+  BOOST_TEST(files >= 37u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

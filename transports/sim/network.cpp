@@ -49,6 +49,7 @@ network::node_id network::attach(process& p, const node_options& o) {
 
 void network::detach(node_id n) {
   nodes_[n].who = nullptr;
+  nodes_[n].open = nullptr;
   ++nodes_[n].incarnation;
 }
 
@@ -133,6 +134,33 @@ network::sent network::send(node_id from, const destination& to, datagram_ptr d)
     }
   }
   return sent::yes;
+}
+
+// Reliable, as what is below it sends again what is lost; a loss costs time.
+void network::read(node_id from, node_id to, std::uint64_t address, std::uint64_t key, std::uint64_t bytes, duration deadline, std::function<void(std::optional<std::vector<std::byte>>)> done) {
+  const auto reachable = [this](node_id n) { return nodes_[n].who != nullptr && !nodes_[n].block.reads && !nodes_[n].block.unicast_in && !nodes_[n].block.out; };
+  const auto incarnation = to < nodes_.size() ? nodes_[to].incarnation : 0;
+  const auto fail = [this, deadline](auto call) { at(now_ + deadline, [call] { call(std::nullopt); }); };
+  if (to >= nodes_.size() || !reachable(from) || !reachable(to)) return fail(std::move(done));
+  constexpr std::uint32_t piece = 1440, frame = 1500;
+  const link_options& up = nodes_[to].up[0].options;
+  const link_options& down = nodes_[from].down[0].options;
+  // Its pieces queue on the cables like everything else; one that is lost comes again a round trip later.
+  duration late{0};
+  time_point there = now_ + up.delay + down.delay;
+  for (std::uint64_t left = bytes; left != 0; left -= std::min<std::uint64_t>(left, piece)) {
+    nodes_[to].ip_bytes_sent += frame;
+    const double rate = static_cast<double>(std::min(up.rate_bytes_per_s == 0 ? ~std::uint64_t(0) : up.rate_bytes_per_s, down.rate_bytes_per_s == 0 ? ~std::uint64_t(0) : down.rate_bytes_per_s));
+    there += std::chrono::duration_cast<duration>(std::chrono::duration<double>(frame / rate));
+    if (random_.uniform() < up.loss + down.loss) late = std::max<duration>(late, 2 * (up.delay + down.delay) + 1ms);
+  }
+  there += up.delay + down.delay + late;
+  at(there, [=, this, done = std::move(done)]() mutable {
+    const node& n = nodes_[to];
+    auto found = reachable(from) && reachable(to) && n.incarnation == incarnation && n.open ? n.open(address, key, bytes) : std::nullopt;
+    if (found) return done(std::move(found));
+    fail(std::move(done));
+  });
 }
 
 void network::transmit(node_id from, std::uint32_t rail, node_id to, bool to_group, time_point when, const datagram_ptr& d) {

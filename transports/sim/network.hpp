@@ -52,6 +52,7 @@ struct node_options {
 
 struct blocked {   // what does not reach or leave a host; a one-way partition when only one side is set
   bool multicast_in = false, unicast_in = false, out = false;
+  bool reads = false;     // it reads from nobody's memory, and nobody from its
   bool data_in = false;   // only bulk and repair DATA, as a filter that knows sizes would
 };
 
@@ -70,6 +71,11 @@ class network {
   enum class sent : std::uint8_t { yes, refused };
   /// Sends from a node to the group (on the rails named, of those it has) or to a peer. `refused`: as EPERM or ENOBUFS would.
   sent send(node_id from, const destination& to, datagram_ptr d);
+  /// One-sided reads: what a node lays open, and another node's look at it. The answer comes when the bytes would have crossed
+  /// both cables, or `deadline` later when they cannot: the other side is gone, does not lay it open any more, or is cut off.
+  using memory = std::function<std::optional<std::vector<std::byte>>(std::uint64_t address, std::uint64_t key, std::uint64_t bytes)>;
+  void lay_open(node_id n, memory m) { nodes_[n].open = std::move(m); }
+  void read(node_id from, node_id to, std::uint64_t address, std::uint64_t key, std::uint64_t bytes, duration deadline, std::function<void(std::optional<std::vector<std::byte>>)> done);
   /// How long what the node has sent still waits for its wire.
   duration backlog(node_id n) const;
   void wake_at(node_id n, time_point when);
@@ -120,6 +126,7 @@ class network {
   };
   struct node {
     process* who = nullptr;
+    memory open;
     node_options options;
     std::vector<link> up, down;
     blocked block;

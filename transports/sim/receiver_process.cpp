@@ -152,6 +152,16 @@ void receiver_process::drain(time_point now, session_entry& s) {
         disk_.discard(e.keys.at(delta));
         e.keys.at(delta).clear();
       });
+    } else if (const auto* r = std::get_if<read_segments>(&*action)) {
+      network::node_id from = 0;
+      for (const std::byte digit : r->fabric) from = from << 8 | std::to_integer<network::node_id>(digit);
+      net_.read(node_, from, r->address, r->key, r->bytes, options_.read_deadline, [this, id, grant = r->id, alive = alive_](std::optional<std::vector<std::byte>> bytes) {
+        if (!*alive) return;
+        session_entry& e = sessions_.at(id);
+        e.engine->handle_read(net_.now(), grant, bytes ? result<std::span<const std::byte>>(*bytes) : fail(errc::network, "the read was not answered in time"));
+        drain(net_.now(), e);
+        update_timer();
+      });
     } else if (const auto* d = std::get_if<discard_object>(&*action)) {
       disk_.discard(s.keys.at(d->object));
       s.keys.at(d->object).clear();

@@ -31,7 +31,7 @@ class receiver_process final : public process {
   struct options {
     receiver_options engine;             // id, host and buffer are filled in
     node_options node;
-    duration open_delay{0}, digest_delay = 20us, commit_delay = 1ms, apply_delay = 2ms;
+    duration open_delay{0}, digest_delay = 20us, commit_delay = 1ms, apply_delay = 2ms, read_deadline = 4s;
     std::optional<endpoint> known_sender;   // asked directly, when no announcement is heard
     duration query_interval = 250ms;
   };

@@ -20,6 +20,11 @@ sender_process::sender_process(network& net, std::shared_ptr<const content> what
   table_made_.resize(e.objects.size());
   read_.resize(e.objects.size());
   engine_ = std::make_unique<sender>(e, random_, net.now());
+  net_.lay_open(node_, [this](std::uint64_t address, std::uint64_t key, std::uint64_t bytes) -> std::optional<std::vector<std::byte>> {
+    const auto found = granted_.find(address);
+    if (found == granted_.end() || key != options_.engine.session.value || found->second.size() != bytes) return std::nullopt;
+    return found->second;
+  });
   net_.wake_at(node_, net.now());
 }
 
@@ -105,6 +110,31 @@ void sender_process::transmit(time_point now, const send_segments& batch) {
   if (refused) engine_->handle_queue_full(now);
 }
 
+// As an arena would hold it; stamps are not needed here, where what is taken back is gone.
+void sender_process::lay_out(time_point now, const grant_segments& g) {
+  std::optional<error> failed;
+  if (options_.grant_fails) failed = options_.grant_fails(g);
+  if (!failed) {
+    std::vector<std::byte> bytes;
+    for (const range& r : g.segments)
+      for (std::uint64_t s = r.first; s < r.last; ++s) {
+        const segment_extent e = engine_->segments().segment(s);
+        if (e.table && !table_made_[e.object]) throw std::logic_error("a digest table is granted before it is made");
+        const auto from = payload(e);
+        bytes.insert(bytes.end(), from.begin(), from.end());
+      }
+    if (bytes.size() != g.bytes) throw std::logic_error("a grant does not say how much it is");
+    granted_[g.id] = std::move(bytes);
+  }
+  net_.at(now + options_.grant_delay, [this, id = g.id, failed, alive = alive_] {
+    if (!*alive) return;
+    std::vector<std::byte> who;
+    for (int shift = 24; shift >= 0; shift -= 8) who.push_back(static_cast<std::byte>(node_ >> shift & 0xff));
+    engine_->handle_granted(net_.now(), id, failed ? result<sender::granted_memory>(tl::unexpected(*failed)) : sender::granted_memory{std::move(who), id, options_.engine.session.value});
+    drain(net_.now());
+  });
+}
+
 void sender_process::drain(time_point now) {
   held_up_until_ = never;
   for (;;) {
@@ -119,6 +149,10 @@ void sender_process::drain(time_point now) {
       if (net_.send(node_, m->to, std::make_shared<const datagram>(m->datagram)) == network::sent::refused) ++refused_sends_;
     } else if (const auto* b = std::get_if<send_segments>(&*action)) {
       transmit(now, *b);
+    } else if (const auto* g = std::get_if<grant_segments>(&*action)) {
+      lay_out(now, *g);
+    } else if (const auto* r = std::get_if<release_grant>(&*action)) {
+      granted_.erase(r->id);
     } else if (const auto* p = std::get_if<prepare_digests>(&*action)) {
       net_.at(now + options_.digest_delay, [this, object = p->object, alive = alive_] {
         if (!*alive) return;

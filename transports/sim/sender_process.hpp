@@ -1,6 +1,8 @@
 // A publishing process: drives a ddf::sender as the runtime does, with the simulated network for sockets.
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +21,8 @@ class sender_process final : public process {
     node_options node;
     duration digest_delay = 2ms;      // to make a digest table that is asked for before its time
     duration plan_delay = 3ms;        // to make the deltas
+    duration grant_delay = 50us;      // to lay segments out for a read
+    std::function<std::optional<error>(const grant_segments&)> grant_fails;   // as the provider would
     rates plan_rates;
     duration send_buffer = 200us;     // of packets that may wait for the wire before the process is held up
   };
@@ -40,11 +44,15 @@ class sender_process final : public process {
   /// Per object, what was decided.
   const std::vector<object_plan>& plans() const { return plans_; }
   std::uint64_t refused_sends() const { return refused_sends_; }
+  /// The memory of every grant is taken away, as when the provider fails; those from now on are served again.
+  void lose_grants() { granted_.clear(); }
+  std::size_t open_grants() const { return granted_.size(); }
   std::uint64_t data_datagrams() const { return data_datagrams_; }
 
  private:
   void drain(time_point now);
   void plan();
+  void lay_out(time_point now, const grant_segments& g);
   void transmit(time_point now, const send_segments& batch);
   std::span<const std::byte> payload(const segment_extent& e) const;
 
@@ -57,6 +65,7 @@ class sender_process final : public process {
   std::vector<object_plan> plans_;
   std::vector<range_set> read_;        // per object: segments whose bytes have been read, and digested on the way
   std::vector<bool> table_made_;
+  std::map<std::uint64_t, std::vector<std::byte>> granted_;   // by id, which is its address
   time_point held_up_until_ = never;
   std::optional<error> outcome_;
   std::vector<std::string> notes_;

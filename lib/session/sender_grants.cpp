@@ -1,0 +1,167 @@
+// The sender's side of repair by reading: what one receiver misses is laid out in memory, and it reads it from there.
+#include "lib/session/sender.hpp"
+
+#include <algorithm>
+
+#include "lib/model/assert.hpp"
+#include "lib/model/object_name.hpp"
+
+namespace ddf {
+
+using namespace std::chrono_literals;
+
+static constexpr duration repeat_least = 5ms;        // a GRANT that was lost is not noticed earlier
+static constexpr duration quarantine = 10s;          // of a lane that failed; doubles with each failure
+
+void sender::choose_lane(member& m) {
+  lane_offer theirs = m.reads;
+  theirs.lanes.bits = static_cast<std::uint8_t>(theirs.lanes.bits & ~m.lanes_failed.bits);
+  m.lane = best_lane(options_.reads, theirs);
+}
+
+// Little is sent by UDP, which is one round trip; but what is left over after grants goes the same way as they did.
+bool sender::serves_by_read(const member& m) const {
+  return m.lane != repair_lane::udp && (options_.reads_required || m.direct.count() * layout_.segment_bytes() >= options_.read_bytes_least);
+}
+
+void sender::want_direct(member& m, const range& r) {
+  std::uint64_t at = r.first;
+  while (const auto free = m.granted.first_gap(at, r.last)) {
+    if (m.direct.ranges() >= 4096) return drop("repair_queue_full");
+    const std::uint64_t fresh = m.direct.insert(free->first, free->last);
+    direct_segments_ += fresh;
+    charge(m, fresh, layout_.segment_bytes());
+    at = free->last;
+  }
+}
+
+bool sender::next_grant(time_point now, grant_segments& out, std::uint32_t& whom, repairs_for served) {
+  if (direct_segments_ == 0 || options_.reads.lanes.empty() || grants_.size() >= options_.grants_max) return false;
+  const auto n = static_cast<std::uint32_t>(members_.size());
+  for (std::uint32_t k = 0; k < n; ++k) {
+    member& m = members_[(next_direct_ + k) % n];
+    if (m.state != member_state::active || m.direct.empty() || m.grants >= options_.grants_each || (served == repairs_for::loop && !m.in_loop) || !serves_by_read(m)) continue;
+    out.segments.clear();
+    out.bytes = 0;
+    bool full = false;
+    for (auto it = m.direct.begin(); it != m.direct.end() && !full && out.segments.size() < grant_ranges_max; ++it) {
+      range taken{it->first, it->first};
+      for (std::uint64_t s = it->first; s < it->second; ++s) {
+        if (!servable(s, now)) {   // it waits for its digest table: on to the next object
+          if (taken.size() != 0) break;
+          s = layout_.object(layout_.object_of_segment(s)).last_segment - 1;
+          taken = {s + 1, s + 1};
+          continue;
+        }
+        const std::uint64_t bytes = layout_.segment(s).bytes;
+        if (out.bytes + bytes > options_.grant_bytes) {
+          full = true;
+          break;
+        }
+        out.bytes += bytes;
+        taken.last = s + 1;
+      }
+      if (taken.size() != 0) out.segments.push_back(taken);
+    }
+    if (out.segments.empty()) continue;
+    whom = (next_direct_ + k) % n;
+    next_direct_ = (whom + 1) % n;
+    for (const range& r : out.segments) {
+      direct_segments_ -= m.direct.erase(r.first, r.last);
+      m.granted.insert(r.first, r.last);
+    }
+    ++m.grants;
+    ++counters_.grants;
+    out.id = ++last_grant_;
+    out.lane = m.lane;
+    grants_[out.id] = {whom, out.segments, out.bytes, m.lane, std::nullopt, now, now + options_.grant_life};
+    return true;
+  }
+  return false;
+}
+
+void sender::handle_granted(time_point now, std::uint64_t id, result<granted_memory> r) {
+  const auto it = grants_.find(id);
+  if (it == grants_.end()) return;   // the receiver has ended meanwhile
+  open_grant& g = it->second;
+  if (r) {
+    g.where = std::move(*r);
+    return send_grant(now, id, g);
+  }
+  member& m = members_[g.whom];
+  const auto segments = g.segments;
+  const repair_lane lane = g.lane;
+  close_grant(id);
+  lane_failed(now, m, lane, describe(r.error()));
+  for (const range& s : segments) direct_segments_ += m.direct.insert(s.first, s.last);
+}
+
+void sender::send_grant(time_point now, std::uint64_t id, open_grant& g) {
+  const member& m = members_[g.whom];
+  g.sent = now;
+  send({false, 0, m.where}, grant{options_.session, m.id, id, g.lane, g.where->fabric, g.where->address, g.where->key, g.segments});
+}
+
+// What is asked for and was granted long ago: the GRANT was lost.
+void sender::repeat_grants(time_point now, const member& m, const range& asked) {
+  if (m.grants == 0 || !m.granted.intersects(asked.first, asked.last)) return;
+  for (auto& [id, g] : grants_)
+    if (&members_[g.whom] == &m && g.where && now - g.sent > std::max<duration>(2 * std::max(grtt_, m.rtt), repeat_least) &&
+        std::ranges::any_of(g.segments, [&](const range& r) { return r.first < asked.last && asked.first < r.last; }))
+      send_grant(now, id, g);
+}
+
+void sender::close_grant(std::uint64_t id) {
+  const auto it = grants_.find(id);
+  DDF_ASSERT(it != grants_.end());
+  member& m = members_[it->second.whom];
+  for (const range& r : it->second.segments) m.granted.erase(r.first, r.last);
+  --m.grants;
+  grants_.erase(it);
+  out_.push_back(release_grant{id});
+}
+
+void sender::on(time_point now, path from, const release& r) {
+  member* m = by_token(from, r.token);
+  if (m == nullptr) return;
+  m->last_heard = now;
+  for (const std::uint64_t id : r.ids) {
+    const auto it = grants_.find(id);
+    if (it == grants_.end() || &members_[it->second.whom] != m) continue;   // taken back already
+    const repair_lane lane = it->second.lane;
+    if (!r.failed) {
+      counters_.read_bytes += it->second.bytes;
+      m->last_gain = now;
+      m->lane_failures = 0;
+    }
+    close_grant(id);
+    if (r.failed && m->lane == lane) lane_failed(now, *m, lane, r.reason);
+  }
+}
+
+// Another lane, and this one again after a while: ports come back.
+void sender::lane_failed(time_point now, member& m, repair_lane lane, const std::string& why) {
+  ++counters_.grants_failed;
+  m.lanes_failed.add(lane);
+  m.lanes_again = now + quarantine * (1 << std::min(m.lane_failures++, 6u));
+  choose_lane(m);
+  out_.push_back(note{log_level::warning, m.host + " (" + to_string(m.where.peer) + ") could not read by " + name_of(lane) + (why.empty() ? "" : ": " + printable(why)) + "; it is served by " + name_of(m.lane) + " for now"});
+}
+
+void sender::check_grants(time_point now) {
+  for (auto it = grants_.begin(); it != grants_.end();) {
+    const auto [id, whom, lane, late] = std::tuple(it->first, it->second.whom, it->second.lane, now >= it->second.expires);
+    ++it;
+    if (!late) continue;
+    close_grant(id);   // what is read of it from now on has another stamp, or none
+    if (members_[whom].lane == lane) lane_failed(now, members_[whom], lane, "nothing was heard of it in time");
+  }
+  for (member& m : members_)
+    if (now >= m.lanes_again) {
+      m.lanes_again = never;
+      m.lanes_failed = {};
+      choose_lane(m);
+    }
+}
+
+}  // namespace ddf
