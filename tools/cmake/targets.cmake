@@ -62,7 +62,7 @@ target_include_directories(ddf_common INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_
 
 function(ddf_use_packages target)
   target_link_libraries(${target} PUBLIC ddf_common tl::expected)
-  target_include_directories(${target} SYSTEM PRIVATE ${DDF_XXHASH_INCLUDE_DIR} ${DDF_ZSTD_INCLUDE_DIR})
+  target_include_directories(${target} SYSTEM PRIVATE ${DDF_XXHASH_INCLUDE_DIR} ${DDF_ZSTD_INCLUDE_DIR} ${DDF_FABRIC_INCLUDE_DIR})
   target_compile_definitions(${target} PRIVATE XXH_INLINE_ALL=)
 endfunction()
 
@@ -137,6 +137,6 @@ function(ddf_add_library target)
 
   add_library(${target}_internals INTERFACE)
   target_link_libraries(${target}_internals INTERFACE ${target} ddf_common tl::expected fmt::fmt-header-only Threads::Threads)
-  target_include_directories(${target}_internals SYSTEM INTERFACE ${DDF_XXHASH_INCLUDE_DIR} ${DDF_ASIO_INCLUDE_DIR})
+  target_include_directories(${target}_internals SYSTEM INTERFACE ${DDF_XXHASH_INCLUDE_DIR} ${DDF_ASIO_INCLUDE_DIR} ${DDF_FABRIC_INCLUDE_DIR})
   target_compile_definitions(${target}_internals INTERFACE XXH_INLINE_ALL= ${DDF_ASIO_DEFINITIONS})
 endfunction()

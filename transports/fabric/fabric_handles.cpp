@@ -1,0 +1,141 @@
+#include "transports/fabric/fabric_handles.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_eq.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <fstream>
+#include <span>
+
+#include "transports/fabric/fabric_endpoint.hpp"
+#include "transports/fabric/fabric_error.hpp"
+
+namespace ddf {
+
+namespace {
+
+std::span<const char* const> candidates(repair_lane lane) {
+  static constexpr std::array over_tcp{"tcp;ofi_rxm", "net", "tcp"};   // the last: libfabric 1.18 and later, where net has become it
+  static constexpr std::array over_shm{"shm"};
+  static constexpr std::array over_verbs{"verbs;ofi_rxm"};
+  switch (lane) {
+    case repair_lane::tcp: return over_tcp;
+    case repair_lane::shm: return over_shm;
+    case repair_lane::verbs: return over_verbs;
+    case repair_lane::automatic: case repair_lane::udp: break;
+  }
+  return {};
+}
+
+// shm reads with process_vm_readv(2). Where that is forbidden the provider copies in ways that cannot be cancelled.
+result<void> may_read_processes() {
+  std::ifstream file("/proc/sys/kernel/yama/ptrace_scope");
+  int scope = 0;
+  if (file >> scope && scope > 0 && ::geteuid() != 0)
+    return fail(errc::unsupported, "processes may not read each other's memory here (kernel.yama.ptrace_scope is " + std::to_string(scope) + "); set it to 0, or repair over tcp");
+  return {};
+}
+
+}  // namespace
+
+result<owned_info> find_provider(fabric_calls& calls, repair_lane lane, const std::string& local_address, std::uint16_t port) {
+  const std::span<const char* const> names = candidates(lane);
+  if (names.empty()) return fail(errc::invalid_argument, "repair over a fabric takes the lane tcp, shm or verbs");
+  const bool addressed = lane != repair_lane::shm && !local_address.empty();
+  std::uint32_t format = lane == repair_lane::shm ? FI_FORMAT_UNSPEC : FI_SOCKADDR_IN;
+  if (addressed) {
+    std::array<unsigned char, sizeof(in6_addr)> bytes;
+    if (::inet_pton(AF_INET6, local_address.c_str(), bytes.data()) == 1) format = FI_SOCKADDR_IN6;
+    else if (::inet_pton(AF_INET, local_address.c_str(), bytes.data()) != 1)
+      return fail(errc::invalid_argument, local_address + " is not a numeric IPv4 or IPv6 address");
+  }
+  if (const auto there = calls.load(); !there) return tl::unexpected(there.error());
+  if (lane == repair_lane::shm)
+    if (const auto may = may_read_processes(); !may) return tl::unexpected(may.error());
+
+  const std::string service = lane != repair_lane::shm && port != 0 ? std::to_string(port) : std::string();
+  int last = -FI_ENODATA;
+  for (const char* name : names) {
+    const owned_info hints(new_info());
+    if (!hints) return tl::unexpected(fabric_error(names[0], fabric_step::find, FI_ENOMEM));
+    hints->ep_attr->type = FI_EP_RDM;
+    hints->caps = FI_RMA | FI_READ | FI_REMOTE_READ;
+    hints->mode = FI_CONTEXT | FI_CONTEXT2;
+    hints->addr_format = format;
+    hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+    hints->domain_attr->threading = FI_THREAD_SAFE;   // memory is registered from any thread
+    hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+    hints->fabric_attr->prov_name = ::strdup(name);   // freed with the hints
+    fi_info* found = nullptr;
+    const bool source = addressed || !service.empty();
+    last = calls.getinfo(addressed ? local_address.c_str() : nullptr, service.empty() ? nullptr : service.c_str(), source ? FI_SOURCE : 0, hints.get(), &found);
+    if (last == 0 && found != nullptr) return owned_info(found);
+  }
+  error e = fabric_error(names[0], fabric_step::find, -last);
+  if (addressed) e.what += " (" + local_address + ")";
+  return tl::unexpected(std::move(e));
+}
+
+result<std::string> find_fabric(repair_lane lane, const std::string& local_address) {
+  auto found = find_provider(libfabric(), lane, local_address, 0);
+  if (!found) return tl::unexpected(found.error());
+  return std::string((*found)->fabric_attr->prov_name);
+}
+
+fabric_handles::fabric_handles(fabric_calls& c, owned_info i) : calls(c), info(std::move(i)), provider(info->fabric_attr->prov_name) {
+  const auto mode = static_cast<std::uint64_t>(info->domain_attr->mr_mode);
+  local_descriptors = (mode & FI_MR_LOCAL) != 0;
+  virtual_addresses = (mode & FI_MR_VIRT_ADDR) != 0;
+  own_keys = (mode & FI_MR_PROV_KEY) != 0;
+  endpoint_memory = (mode & FI_MR_ENDPOINT) != 0;
+  message_max = info->ep_attr->max_msg_size;
+  synchronous = forgets_badly = provider.starts_with("shm");
+  by_socket = provider.starts_with("tcp") || provider.starts_with("net");
+}
+
+result<std::unique_ptr<fabric_handles>> fabric_handles::open(fabric_calls& calls, owned_info info, std::size_t operations, std::size_t peers) {
+  std::unique_ptr<fabric_handles> h(new fabric_handles(calls, std::move(info)));
+  const auto failed = [&](fabric_step step, int code) { return tl::unexpected(fabric_error(h->provider, step, -code)); };
+  if (const int e = calls.fabric(h->info.get(), &h->fabric); e != 0) return failed(fabric_step::open, e);
+  if (const int e = calls.domain(h->fabric, h->info.get(), &h->domain); e != 0) return failed(fabric_step::open, e);
+  if (const int e = calls.av_open(h->domain, h->forgets_badly ? 0 : peers, &h->av); e != 0) return failed(fabric_step::open, e);
+  bool waitable = true;
+  int e = calls.cq_open(h->domain, 2 * operations, waitable, &h->cq);
+  if (e == -FI_ENOSYS) {   // shm
+    waitable = false;
+    e = calls.cq_open(h->domain, 2 * operations, waitable, &h->cq);
+  }
+  if (e != 0) return failed(fabric_step::queue, e);
+  if (waitable && ::fi_control(&h->cq->fid, FI_GETWAIT, &h->wait_descriptor) != 0) h->wait_descriptor = -1;
+  if (e = calls.endpoint(h->domain, h->info.get(), &h->endpoint); e != 0) return failed(fabric_step::open, e);
+  if (e = calls.bind(h->endpoint, &h->av->fid, 0); e != 0) return failed(fabric_step::enable, e);
+  if (e = calls.bind(h->endpoint, &h->cq->fid, FI_TRANSMIT | FI_RECV); e != 0) return failed(fabric_step::enable, e);
+  if (e = calls.enable(h->endpoint); e != 0) return failed(fabric_step::enable, e);
+  std::size_t bytes = fabric_address_bytes_max;
+  h->address.resize(bytes);
+  if (e = calls.getname(h->endpoint, h->address.data(), &bytes); e != 0) return failed(fabric_step::enable, e);
+  h->address.resize(bytes);
+  return h;
+}
+
+void fabric_handles::close_endpoint() {
+  if (endpoint != nullptr) ::fi_close(&endpoint->fid);
+  endpoint = nullptr;
+}
+
+fabric_handles::~fabric_handles() {
+  close_endpoint();
+  if (cq != nullptr) ::fi_close(&cq->fid);
+  if (av != nullptr) ::fi_close(&av->fid);
+  if (domain != nullptr) ::fi_close(&domain->fid);
+  if (fabric != nullptr) ::fi_close(&fabric->fid);
+}
+
+}  // namespace ddf
