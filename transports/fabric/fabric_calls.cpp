@@ -99,7 +99,7 @@ result<void> fabric_calls::load() {
 }
 
 int fabric_calls::getinfo(const char* node, const char* service, std::uint64_t flags, const fi_info* hints, fi_info** out) {
-  const kept_signals kept;
+  const kept_signals kept;   // providers are initialised by the first call
   return loaded().getinfo(FI_VERSION(1, 17), node, service, flags, hints, out);
 }
 
@@ -122,7 +122,6 @@ int fabric_calls::cq_open(fid_domain* domain, std::size_t entries, bool waitable
 }
 
 int fabric_calls::endpoint(fid_domain* domain, fi_info* info, fid_ep** out) {
-  const kept_signals kept;   // shm takes four over with its first endpoint
   return ::fi_endpoint(domain, info, out, nullptr);
 }
 
@@ -158,13 +157,17 @@ ssize_t fabric_calls::cq_read(fid_cq* cq, std::span<fabric_completion> out) {
   const ssize_t m = ::fi_cq_readerr(cq, &failed, 0);
   if (m == -FI_EAGAIN) return 0;
   if (m < 0) return m;
-  out[0] = {failed.op_context, failed.err == 0 ? FI_EIO : std::abs(failed.err), failed.prov_errno};   // shm gives it negative
+  out[0] = {failed.op_context, failed.err == 0 ? FI_EIO : std::abs(failed.err), failed.prov_errno};
   return 1;
 }
 
 int fabric_calls::trywait(fid_fabric* fabric, fid_cq* cq) {
   fid* fids[] = {&cq->fid};
   return ::fi_trywait(fabric, fids, 1);
+}
+
+ssize_t fabric_calls::process_read(pid_t process, std::span<const iovec> into, std::span<const iovec> from) {
+  return ::process_vm_readv(process, into.data(), into.size(), from.data(), from.size(), 0);
 }
 
 fabric_calls& libfabric() {

@@ -1,10 +1,11 @@
-// The calls to libfabric that can fail, as one interface: so that a test can make the nth of a kind fail.
+// The calls below the fabric transport that can fail, as one interface: so that a test can make the nth of a kind fail.
 //
 // libfabric is loaded when it is first used, not linked. Loading it loads the libraries of every provider, and those of two
 // (libpsm_infinipath, libpsm2) take over SIGINT, SIGTERM, SIGSEGV, SIGBUS, SIGILL and SIGABRT before main() runs; their handler
 // can deadlock. Loaded late, with the variables set that keep them from it, they do not, and who never uses a fabric has none of it.
 #pragma once
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -56,6 +57,8 @@ class fabric_calls {
   virtual ssize_t cq_read(fid_cq* cq, std::span<fabric_completion> out);
   /// 0: nothing can be missed by waiting on the descriptor; -FI_EAGAIN: look again first.
   virtual int trywait(fid_fabric* fabric, fid_cq* cq);
+  /// process_vm_readv(2): bytes read, or -1 and errno.
+  virtual ssize_t process_read(pid_t process, std::span<const iovec> into, std::span<const iovec> from);
 };
 
 /// libfabric itself.

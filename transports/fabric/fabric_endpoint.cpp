@@ -12,10 +12,10 @@
 #include <random>
 #include <thread>
 
-#include "lib/model/assert.hpp"
 #include "lib/store/descriptor.hpp"
 #include "transports/fabric/fabric_error.hpp"
 #include "transports/fabric/fabric_progress.hpp"
+#include "transports/fabric/process_memory.hpp"
 
 namespace ddf {
 
@@ -40,12 +40,10 @@ class fabric_endpoint::thread {
     }
     rouse();
     worker_.join();
-    DDF_ASSERT(registered_ == 0);
   }
 
-  fabric_handles& handles() { return *handles_; }
+  const std::shared_ptr<fabric_handles>& handles() { return handles_; }
   fabric_counts& counts() { return counts_; }
-  std::atomic<std::uint32_t>& registered() { return registered_; }
 
   void submit(remote_read r, answer done) {
     std::unique_lock lock(mutex_);
@@ -116,11 +114,12 @@ class fabric_endpoint::thread {
         nap = nap_first;
         continue;
       }
-      if (now - active < spin) continue;
+      if (now - active < spin && !handles_->by_process) continue;
       const auto next = progress_.next();
       const bool told = handles_->wait_descriptor >= 0 && !progress_.broken();
-      auto most = told ? clock::duration(wait_max) : nap;
-      if (!told) nap = std::min<clock::duration>(2 * nap, nap_max);
+      clock::duration most = told ? clock::duration(wait_max) : nap;
+      if (handles_->by_process) most = wait_max;   // nobody needs us, and what we do is done at once
+    else if (!told) nap = std::min<clock::duration>(2 * nap, nap_max);
       if (next <= now) continue;
       sleep(std::min<clock::duration>(most, next - now), told);
     }
@@ -159,11 +158,10 @@ class fabric_endpoint::thread {
     progress_.finish();
   }
 
-  const std::unique_ptr<fabric_handles> handles_;
+  const std::shared_ptr<fabric_handles> handles_;
   const std::size_t waiting_max_;
   const descriptor wake_;
   fabric_counts counts_;
-  std::atomic<std::uint32_t> registered_ = 0;
 
   mutable std::mutex mutex_;   // guards what follows
   std::vector<std::pair<remote_read, answer>> submitted_;
@@ -176,32 +174,42 @@ class fabric_endpoint::thread {
   std::thread worker_;   // last: it uses the others
 };
 
+fabric_memory::fabric_memory(std::shared_ptr<fabric_handles> handles, std::span<std::byte> bytes) : handles_(std::move(handles)), bytes_(bytes) {}
+
 fabric_memory::~fabric_memory() {
   if (region_ != nullptr) ::fi_close(&region_->fid);
-  --owner_.thread_->registered();
 }
 
 fabric_endpoint::fabric_endpoint(std::unique_ptr<thread> t) : thread_(std::move(t)) {}
 fabric_endpoint::~fabric_endpoint() = default;
 
 result<std::unique_ptr<fabric_endpoint>> fabric_endpoint::open(const fabric_options& options, fabric_calls& calls) {
-  auto info = find_provider(calls, options.lane, options.local_address, options.local_port);
-  if (!info) return tl::unexpected(info.error());
-  auto handles = fabric_handles::open(calls, std::move(*info), std::max(1u, options.outstanding_max), std::max(1u, options.peers_max));
+  const auto open_handles = [&]() -> result<std::unique_ptr<fabric_handles>> {
+    if (options.lane == repair_lane::shm) return fabric_handles::open_processes(calls);
+    auto info = find_provider(calls, options.lane, options.local_address, options.local_port);
+    if (!info) return tl::unexpected(info.error());
+    return fabric_handles::open(calls, std::move(*info), std::max(1u, options.outstanding_max), std::max(1u, options.peers_max));
+  };
+  auto handles = open_handles();
   if (!handles) return tl::unexpected(handles.error());
   descriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake) return fail(errc::too_large, "opening an endpoint", errno);
   return std::unique_ptr<fabric_endpoint>(new fabric_endpoint(std::make_unique<thread>(std::move(*handles), options, std::move(wake))));
 }
 
-std::span<const std::byte> fabric_endpoint::address() const { return thread_->handles().address; }
-const std::string& fabric_endpoint::provider() const { return thread_->handles().provider; }
+std::span<const std::byte> fabric_endpoint::address() const { return thread_->handles()->address; }
+const std::string& fabric_endpoint::provider() const { return thread_->handles()->provider; }
 
 result<std::unique_ptr<fabric_memory>> fabric_endpoint::register_memory(std::span<std::byte> bytes) {
-  fabric_handles& h = thread_->handles();
+  fabric_handles& h = *thread_->handles();
   if (bytes.empty()) return fail(errc::invalid_argument, "registering no memory");
-  ++thread_->registered();
-  std::unique_ptr<fabric_memory> m(new fabric_memory(*this, bytes));
+  std::unique_ptr<fabric_memory> m(new fabric_memory(thread_->handles(), bytes));
+  if (h.by_process) {
+    m->card_ = std::make_unique<process_card>(h.process_nonce, bytes);
+    m->key_ = reinterpret_cast<std::uintptr_t>(m->card_.get());
+    m->address_ = m->card_->address;
+    return m;
+  }
   const std::size_t key_bytes = std::min<std::size_t>(h.info->domain_attr->mr_key_size, 8);
   std::random_device random;
   int e = 0;

@@ -1,7 +1,8 @@
 // One-sided reads through libfabric: a receiver that lacks bytes reads them out of the memory of whoever has them.
 //
-// An endpoint both reads and is read from, over one provider: tcp (sockets), shm (processes of this host) or verbs (RDMA). It has
-// one thread, which gives reads to the provider, takes in what ended and answers remote readers: these stall when nobody looks.
+// An endpoint both reads and is read from, over one provider: tcp (sockets), verbs (RDMA) or shm (processes of this host, which is
+// not libfabric's: process_memory.hpp says why). It has one thread, which gives reads to the provider, takes in what ended and
+// answers remote readers: these stall when nobody looks.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -29,9 +30,11 @@ struct fabric_options {
 };
 
 class fabric_endpoint;
+class fabric_handles;
+struct process_card;
 
-/// Memory that is read into, or that others read from. Not older than its endpoint, and gone before it.
-/// Deregistering refuses new readers; one that is being served may still read, so the bytes stay mapped as long as the endpoint.
+/// Memory that is read into, or that others read from. May outlive its endpoint.
+/// Once it is gone new readers are refused; one that is being served may still read, so the bytes stay mapped as long as the endpoint.
 class fabric_memory {
  public:
   ~fabric_memory();
@@ -45,10 +48,11 @@ class fabric_memory {
  private:
   friend class fabric_endpoint;
   friend class fabric_progress;
-  fabric_memory(fabric_endpoint& owner, std::span<std::byte> bytes) : owner_(owner), bytes_(bytes) {}
-  fabric_endpoint& owner_;
+  fabric_memory(std::shared_ptr<fabric_handles> handles, std::span<std::byte> bytes);
+  const std::shared_ptr<fabric_handles> handles_;   // what it is registered with stays as long
   const std::span<std::byte> bytes_;
   fid_mr* region_ = nullptr;
+  std::unique_ptr<process_card> card_;   // instead, between processes
   void* descriptor_ = nullptr;   // for the provider; null when it does not ask for one
   std::uint64_t key_ = 0, address_ = 0;
 };
@@ -76,10 +80,9 @@ class fabric_endpoint {
 
   /// For the other side; at most fabric_address_bytes_max bytes.
   std::span<const std::byte> address() const;
-  const std::string& provider() const;   // "tcp;ofi_rxm"
+  const std::string& provider() const;   // "tcp;ofi_rxm"; of shm "process_vm_readv"
 
   /// For arenas: few and large. Any thread. Errors: too_large (memory that may be locked: `ulimit -l`), invalid_argument, refused.
-  /// Over shm a key is not checked: any range of a process of the same user can be read.
   result<std::unique_ptr<fabric_memory>> register_memory(std::span<std::byte> bytes);
 
   /// Reads. Any thread, a callback too.
@@ -109,7 +112,6 @@ class fabric_endpoint {
   counters count() const;
 
  private:
-  friend class fabric_memory;
   class thread;
   explicit fabric_endpoint(std::unique_ptr<thread> t);
   const std::unique_ptr<thread> thread_;

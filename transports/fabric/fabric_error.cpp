@@ -5,6 +5,8 @@
 #include <array>
 #include <cerrno>
 
+#include "transports/fabric/process_memory.hpp"
+
 namespace ddf {
 
 namespace {
@@ -45,22 +47,19 @@ std::string_view cure_of_verbs_status(int status) {
 }  // namespace
 
 std::string_view fabric_cure(std::string_view provider, fabric_step step, int code, int provider_code) {
-  const bool verbs = over(provider, "verbs"), shm = over(provider, "shm");
+  const bool verbs = over(provider, "verbs"), process = over(provider, process_provider);
   switch (step) {
     case fabric_step::find:
-      if (shm) return "/dev/shm must be there and have some MiB free";
       if (verbs) return "no RDMA device has this address; ibv_devinfo lists devices, and libibverbs needs the one's driver (rdma-core)";
       return "the address must be one of this host's; ip address lists them";
     case fabric_step::queue:
     case fabric_step::enable:
       if (verbs && code == FI_EINVAL) return "the device's completion queue is smaller than asked for; set FI_UNIVERSE_SIZE to 64";
-      if (code == FI_EADDRINUSE) return "another process has this port; choose another, or none";
-      if (code == FI_EADDRNOTAVAIL) return "the address must be one of this host's; ip address lists them";
-      if (code == FI_EMFILE) return "too many files are open; raise ulimit -n";
-      if (shm && code == FI_ENOSPC) return "/dev/shm is full";
       [[fallthrough]];
     case fabric_step::open:
     case fabric_step::reg:
+      if (code == FI_EADDRINUSE) return "another process has this port; choose another, or none";
+      if (code == FI_EADDRNOTAVAIL) return "the address must be one of this host's; ip address lists them";
       if (code == FI_ENOMEM && verbs) return "not enough memory may be locked; raise it (ulimit -l, memlock in /etc/security/limits.conf, LimitMEMLOCK= of the unit)";
       if (code == FI_ENOMEM) return "memory ran out; close other programs, or use less";
       if (code == FI_EMFILE) return "too many files are open; raise ulimit -n";
@@ -68,11 +67,11 @@ std::string_view fabric_cure(std::string_view provider, fabric_step step, int co
       if (code == FI_EFAULT || (step == fabric_step::reg && code == FI_EINVAL)) return "the range is not memory of this process";
       return {};
     case fabric_step::address:
-      if (shm && code == FI_ENOMEM) return "this provider knows at most 256 peers; reach further ones over tcp";
-      if (shm && code == FI_EACCES) return "the peer belongs to another user";
       if (code == FI_ENOMEM) return "memory ran out; use fewer peers";
-      return "the address is not one of this provider; both sides must use the same lane";
+      return "it is not one of this provider; both sides must use the same lane and provider";
     case fabric_step::read:
+      if (process && code == FI_EPERM) return "the peer's memory may not be read; both must run as one user, or one be root (kernel.yama.ptrace_scope=0)";
+      if (process && code == ESRCH) return "the peer has ended, or is in another PID namespace; across containers repair over tcp";
       if (verbs && provider_code > 0)
         if (const std::string_view cure = cure_of_verbs_status(provider_code); !cure.empty()) return cure;
       switch (code) {
@@ -82,12 +81,11 @@ std::string_view fabric_cure(std::string_view provider, fabric_step step, int co
         case FI_EADDRNOTAVAIL: return "the peer's address cannot be reached from the local one; choose another interface";
         case FI_ENOTCONN: case FI_ECONNRESET: case FI_ECONNABORTED: case FI_ESHUTDOWN: case FI_ECANCELED: case EPIPE:
           return "the connection was lost: the peer has ended, or refused the key or the range; the next read opens another";
-        case FI_EACCES: case FI_EPERM: case FI_ENOKEY: case FI_EKEYREJECTED:
+        case FI_EACCES: case FI_EPERM: case FI_ENOKEY: case FI_EKEYREJECTED: case FI_EFAULT:
           return "the peer does not allow it: the key is of memory it has given up, or the range is outside; ask it again where the bytes are";
         case FI_EMSGSIZE: case FI_ETRUNC: case FI_ETOOSMALL: return "what the peer sent does not fit what was asked for; versions of libfabric may differ";
         case FI_ENOMEM: return "memory ran out, or not enough may be locked (ulimit -l)";
         case FI_EIO:
-          if (shm) return "the peer has ended, or its memory is not there or may not be read (same user; kernel.yama.ptrace_scope=0)";
           return "the device or the connection failed; see the kernel log";
         default: return {};
       }
@@ -100,8 +98,10 @@ static errc code_of(fabric_step step, int code) {
   switch (code) {
     case FI_ENOMEM: case FI_ENOSPC: case FI_EMFILE: return errc::too_large;
     case FI_EACCES: case FI_EPERM: case FI_ENOKEY: case FI_EKEYREJECTED: return errc::refused;
+    case FI_EADDRNOTAVAIL: return step == fabric_step::read ? errc::network : errc::invalid_argument;
     case FI_ENOSYS: case FI_ENODATA: case FI_ENODEV: case FI_ENOPROTOOPT: return step == fabric_step::read ? errc::network : errc::unsupported;
-    case FI_EINVAL: case FI_EFAULT: return step == fabric_step::reg || step == fabric_step::address ? errc::invalid_argument : errc::network;
+    case FI_EFAULT: if (step == fabric_step::read) return errc::refused; [[fallthrough]];
+    case FI_EINVAL: return step == fabric_step::reg || step == fabric_step::address ? errc::invalid_argument : errc::network;
     default: return errc::network;
   }
 }

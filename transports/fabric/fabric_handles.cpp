@@ -7,39 +7,54 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_eq.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
-#include <fstream>
+#include <limits>
+#include <random>
 #include <span>
 
+#include "lib/store/descriptor.hpp"
 #include "transports/fabric/fabric_endpoint.hpp"
 #include "transports/fabric/fabric_error.hpp"
+#include "transports/fabric/process_memory.hpp"
 
 namespace ddf {
 
 namespace {
 
+// The first byte of an address.
+std::byte mark_of(std::string_view provider) {
+  static constexpr std::array<std::string_view, 5> known{process_provider, "tcp;ofi_rxm", "net", "tcp", "verbs;ofi_rxm"};
+  return static_cast<std::byte>(std::ranges::find(known, provider) - known.begin());
+}
+
+// Providers find out only when they listen.
+int check_local(const std::array<unsigned char, sizeof(in6_addr)>& ip, bool v6) {
+  sockaddr_in6 six{};
+  six.sin6_family = AF_INET6;
+  std::memcpy(&six.sin6_addr, ip.data(), sizeof six.sin6_addr);
+  sockaddr_in four{};
+  four.sin_family = AF_INET;
+  std::memcpy(&four.sin_addr, ip.data(), sizeof four.sin_addr);
+  const descriptor socket(::socket(v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket) return errno;
+  const auto* name = v6 ? reinterpret_cast<const sockaddr*>(&six) : reinterpret_cast<const sockaddr*>(&four);
+  return ::bind(socket.get(), name, v6 ? sizeof six : sizeof four) == 0 ? 0 : errno;
+}
+
 std::span<const char* const> candidates(repair_lane lane) {
   static constexpr std::array over_tcp{"tcp;ofi_rxm", "net", "tcp"};   // the last: libfabric 1.18 and later, where net has become it
-  static constexpr std::array over_shm{"shm"};
   static constexpr std::array over_verbs{"verbs;ofi_rxm"};
   switch (lane) {
     case repair_lane::tcp: return over_tcp;
-    case repair_lane::shm: return over_shm;
     case repair_lane::verbs: return over_verbs;
-    case repair_lane::automatic: case repair_lane::udp: break;
+    case repair_lane::automatic: case repair_lane::udp: case repair_lane::shm: break;
   }
-  return {};
-}
-
-// shm reads with process_vm_readv(2). Where that is forbidden the provider copies in ways that cannot be cancelled.
-result<void> may_read_processes() {
-  std::ifstream file("/proc/sys/kernel/yama/ptrace_scope");
-  int scope = 0;
-  if (file >> scope && scope > 0 && ::geteuid() != 0)
-    return fail(errc::unsupported, "processes may not read each other's memory here (kernel.yama.ptrace_scope is " + std::to_string(scope) + "); set it to 0, or repair over tcp");
   return {};
 }
 
@@ -48,19 +63,17 @@ result<void> may_read_processes() {
 result<owned_info> find_provider(fabric_calls& calls, repair_lane lane, const std::string& local_address, std::uint16_t port) {
   const std::span<const char* const> names = candidates(lane);
   if (names.empty()) return fail(errc::invalid_argument, "repair over a fabric takes the lane tcp, shm or verbs");
-  const bool addressed = lane != repair_lane::shm && !local_address.empty();
-  std::uint32_t format = lane == repair_lane::shm ? FI_FORMAT_UNSPEC : FI_SOCKADDR_IN;
+  const bool addressed = !local_address.empty();
+  std::uint32_t format = FI_SOCKADDR_IN;
   if (addressed) {
-    std::array<unsigned char, sizeof(in6_addr)> bytes;
+    std::array<unsigned char, sizeof(in6_addr)> bytes{};
     if (::inet_pton(AF_INET6, local_address.c_str(), bytes.data()) == 1) format = FI_SOCKADDR_IN6;
     else if (::inet_pton(AF_INET, local_address.c_str(), bytes.data()) != 1)
       return fail(errc::invalid_argument, local_address + " is not a numeric IPv4 or IPv6 address");
+    if (const int e = check_local(bytes, format == FI_SOCKADDR_IN6); e != 0) return fail(errc::invalid_argument, local_address + " is not an address of this host; ip address lists them", e);
   }
   if (const auto there = calls.load(); !there) return tl::unexpected(there.error());
-  if (lane == repair_lane::shm)
-    if (const auto may = may_read_processes(); !may) return tl::unexpected(may.error());
-
-  const std::string service = lane != repair_lane::shm && port != 0 ? std::to_string(port) : std::string();
+  const std::string service = port != 0 ? std::to_string(port) : std::string();
   int last = -FI_ENODATA;
   for (const char* name : names) {
     const owned_info hints(new_info());
@@ -84,6 +97,10 @@ result<owned_info> find_provider(fabric_calls& calls, repair_lane lane, const st
 }
 
 result<std::string> find_fabric(repair_lane lane, const std::string& local_address) {
+  if (lane == repair_lane::shm) {
+    if (const auto may = may_read_processes(libfabric()); !may) return tl::unexpected(may.error());
+    return std::string(process_provider);
+  }
   auto found = find_provider(libfabric(), lane, local_address, 0);
   if (!found) return tl::unexpected(found.error());
   return std::string((*found)->fabric_attr->prov_name);
@@ -96,7 +113,6 @@ fabric_handles::fabric_handles(fabric_calls& c, owned_info i) : calls(c), info(s
   own_keys = (mode & FI_MR_PROV_KEY) != 0;
   endpoint_memory = (mode & FI_MR_ENDPOINT) != 0;
   message_max = info->ep_attr->max_msg_size;
-  synchronous = forgets_badly = provider.starts_with("shm");
   by_socket = provider.starts_with("tcp") || provider.starts_with("net");
 }
 
@@ -105,10 +121,10 @@ result<std::unique_ptr<fabric_handles>> fabric_handles::open(fabric_calls& calls
   const auto failed = [&](fabric_step step, int code) { return tl::unexpected(fabric_error(h->provider, step, -code)); };
   if (const int e = calls.fabric(h->info.get(), &h->fabric); e != 0) return failed(fabric_step::open, e);
   if (const int e = calls.domain(h->fabric, h->info.get(), &h->domain); e != 0) return failed(fabric_step::open, e);
-  if (const int e = calls.av_open(h->domain, h->forgets_badly ? 0 : peers, &h->av); e != 0) return failed(fabric_step::open, e);
+  if (const int e = calls.av_open(h->domain, peers, &h->av); e != 0) return failed(fabric_step::open, e);
   bool waitable = true;
   int e = calls.cq_open(h->domain, 2 * operations, waitable, &h->cq);
-  if (e == -FI_ENOSYS) {   // shm
+  if (e == -FI_ENOSYS) {   // a provider without
     waitable = false;
     e = calls.cq_open(h->domain, 2 * operations, waitable, &h->cq);
   }
@@ -116,16 +132,38 @@ result<std::unique_ptr<fabric_handles>> fabric_handles::open(fabric_calls& calls
   if (waitable && ::fi_control(&h->cq->fid, FI_GETWAIT, &h->wait_descriptor) != 0) h->wait_descriptor = -1;
   if (e = calls.endpoint(h->domain, h->info.get(), &h->endpoint); e != 0) return failed(fabric_step::open, e);
   if (e = calls.bind(h->endpoint, &h->av->fid, 0); e != 0) return failed(fabric_step::enable, e);
+  h->bound = true;
   if (e = calls.bind(h->endpoint, &h->cq->fid, FI_TRANSMIT | FI_RECV); e != 0) return failed(fabric_step::enable, e);
   if (e = calls.enable(h->endpoint); e != 0) return failed(fabric_step::enable, e);
-  std::size_t bytes = fabric_address_bytes_max;
-  h->address.resize(bytes);
-  if (e = calls.getname(h->endpoint, h->address.data(), &bytes); e != 0) return failed(fabric_step::enable, e);
-  h->address.resize(bytes);
+  h->address.resize(fabric_address_bytes_max);
+  h->address[0] = mark_of(h->provider);
+  std::size_t bytes = fabric_address_bytes_max - 1;
+  if (e = calls.getname(h->endpoint, h->address.data() + 1, &bytes); e != 0) return failed(fabric_step::enable, e);
+  h->address.resize(1 + bytes);
   return h;
 }
 
+result<std::unique_ptr<fabric_handles>> fabric_handles::open_processes(fabric_calls& calls) {
+  if (const auto may = may_read_processes(calls); !may) return tl::unexpected(may.error());
+  std::unique_ptr<fabric_handles> h(new fabric_handles(calls));
+  std::random_device random;
+  h->provider = process_provider;
+  h->by_process = h->virtual_addresses = true;
+  h->process_nonce = static_cast<std::uint64_t>(random()) << 32 | random();
+  h->message_max = std::numeric_limits<std::size_t>::max();
+  h->address = write_process_name({::getpid(), h->process_nonce});
+  h->address.insert(h->address.begin(), mark_of(process_provider));
+  return h;
+}
+
+std::span<const std::byte> fabric_handles::native_address(std::span<const std::byte> peer) const {
+  if (peer.size() != address.size() || peer[0] != address[0]) return {};
+  return peer.subspan(1);
+}
+
 void fabric_handles::close_endpoint() {
+  // ofi_rxm 1.17 crashes when an endpoint is closed that was never bound; rather than that, it stays open.
+  if (endpoint != nullptr && !bound && ::fi_ep_bind(endpoint, &av->fid, 0) != 0) endpoint = nullptr;
   if (endpoint != nullptr) ::fi_close(&endpoint->fid);
   endpoint = nullptr;
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "lib/model/assert.hpp"
 #include "transports/fabric/cut_connections.hpp"
 #include "transports/fabric/fabric_error.hpp"
 
@@ -82,8 +81,7 @@ fabric_progress::peer* fabric_progress::place(const std::string& name) {
 
 void fabric_progress::remove_address(peer& p) {
   p.known = p.connected = false;
-  // shm 1.17 uses the mapping of an address it was told to forget; it has room for 256.
-  if (!h_.forgets_badly) h_.calls.av_remove(h_.av, p.handle);
+  if (!h_.by_process) h_.calls.av_remove(h_.av, p.handle);
 }
 
 std::optional<fabric_progress::range> fabric_progress::next_range(transfer& t) {
@@ -118,14 +116,20 @@ bool fabric_progress::post(time_point now) {
 bool fabric_progress::give(peer& p, time_point now) {
   if (p.cutting || now < p.next_try) return false;
   if (!p.known) {
-    if (const int e = h_.calls.av_insert(h_.av, p.name.data(), &p.handle); e != 0) {
+    const std::span<const std::byte> address = h_.native_address(std::as_bytes(std::span(p.name)));
+    int e = 0;
+    if (address.empty()) e = -FI_EINVAL;
+    else if (!h_.by_process) e = h_.calls.av_insert(h_.av, address.data(), &p.handle);
+    else if (const auto process = parse_process_name(address)) p.process = *process;
+    else e = -FI_EINVAL;
+    if (e != 0) {
       fail_waiting(p, fabric_error(h_.provider, fabric_step::address, -e));
       return true;
     }
     p.known = true;
   }
   bool gave = false;
-  while (!free_.empty() && p.in_flight < per_peer_max_ && !p.waiting.empty()) {
+  for (std::uint32_t turn = 0; turn < per_peer_max_ && !free_.empty() && p.in_flight < per_peer_max_ && !p.waiting.empty(); ++turn) {
     transfer& t = *p.waiting.front();
     const range part = *next_range(t);
     operation& o = *free_.back();
@@ -133,8 +137,9 @@ bool fabric_progress::give(peer& p, time_point now) {
     o.part = part;
     free_.pop_back();
     ++t.in_flight, ++p.in_flight, ++in_flight_;
-    std::byte* const into = t.r.into->bytes().data() + t.r.offset + part.begin;
-    const ssize_t e = h_.calls.read(h_.endpoint, into, part.bytes, t.r.into->descriptor_, p.handle, t.r.address + part.begin, t.r.key, &o);
+    const std::span<std::byte> into = t.r.into->bytes().subspan(t.r.offset + part.begin, part.bytes);
+    const std::uint64_t from = t.r.address + part.begin;
+    const ssize_t e = h_.by_process ? 0 : h_.calls.read(h_.endpoint, into.data(), into.size(), t.r.into->descriptor_, p.handle, from, t.r.key, &o);
     if (e == -FI_EAGAIN) {
       --t.in_flight, --p.in_flight, --in_flight_;
       o.of = nullptr;
@@ -164,17 +169,13 @@ bool fabric_progress::give(peer& p, time_point now) {
       tally(counts_.connections);
     }
     if (p.in_flight == 1) p.heard = now;   // silence counts from when there is something to hear
-    if (!h_.synchronous) continue;
-    // Of failures it says nothing but that there was one; there is just this one it can be.
-    std::array<fabric_completion, 8> done;
-    for (ssize_t n; o.of != nullptr && (n = h_.calls.cq_read(h_.cq, done)) > 0;)
-      for (const fabric_completion& c : std::span(done).first(static_cast<std::size_t>(n)))
-        ended(c.context != nullptr ? *static_cast<operation*>(c.context) : o, c.code, c.provider_code, now);
+    if (h_.by_process) ended(o, read_process(h_.calls, p.process, from, t.r.key, into), 0, now);
   }
   return gave;
 }
 
 bool fabric_progress::look(time_point now) {
+  if (h_.by_process) return false;
   tally(counts_.looks);
   std::array<fabric_completion, 32> done;
   const ssize_t n = h_.calls.cq_read(h_.cq, done);
@@ -217,7 +218,7 @@ void fabric_progress::ended(operation& o, int code, int provider_code, time_poin
   }
   if (code != 0) {
     p.connected = false;
-    if (!h_.synchronous) p.next_try = now + lost_pause;
+    if (!h_.by_process) p.next_try = now + lost_pause;
   }
   if (p.cutting && p.in_flight == 0) after_cut(p, now);
   settle(t);
@@ -312,7 +313,7 @@ void fabric_progress::cut(peer& p, time_point now) {
   p.connected = false;
   tally(counts_.cut);
   if (std::ranges::find(late_, &p) == late_.end()) late_.push_back(&p);
-  if (h_.by_socket && cut_connections(h_.address, std::as_bytes(std::span(p.name))) > 0) return;
+  if (h_.by_socket && cut_connections(h_.native_address(), h_.native_address(std::as_bytes(std::span(p.name)))) > 0) return;
   p.removed = true;
   remove_address(p);
 }
@@ -327,7 +328,7 @@ fabric_progress::time_point fabric_progress::next() const {
   time_point t = time_point::max();
   if (!deadlines_.empty()) t = deadlines_.begin()->first;
   for (const peer* p : ready_)
-    if (!p->cutting && p->in_flight < per_peer_max_ && !free_.empty()) t = std::min(t, p->next_try);
+    if (!broken_ && !p->cutting && p->in_flight < per_peer_max_ && !free_.empty()) t = std::min(t, p->next_try);
   for (const peer* p : late_) {
     if (!p->cutting) t = std::min<time_point>(t, p->heard + silence_max);
     else if (!p->removed) t = std::min<time_point>(t, p->cut_at + cut_again);

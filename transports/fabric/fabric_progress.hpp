@@ -11,6 +11,7 @@
 #include <vector>
 #include "transports/fabric/fabric_endpoint.hpp"
 #include "transports/fabric/fabric_handles.hpp"
+#include "transports/fabric/process_memory.hpp"
 
 namespace ddf {
 
@@ -71,6 +72,7 @@ class fabric_progress {
   struct peer {
     std::string name;               // its address
     std::uint64_t handle = 0;       // the provider's name for it
+    process_name process;           // instead, between processes
     bool known = false;             // has a handle
     bool connected = false;
     bool listed = false;            // is in ready_
