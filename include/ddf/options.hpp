@@ -85,6 +85,7 @@ struct receiver_report {
   std::string reason;   // a sentence; empty when complete
   bool deaf = false;    // heard no multicast and was served by unicast
   bool left_rate_loop = false;
+  std::string lane = "udp";   // by which it was repaired alone, last: "tcp", "shm", "verbs"
   std::uint64_t nacks = 0, repaired_bytes = 0;
 };
 
@@ -101,6 +102,7 @@ struct report {
   } bulk;
   struct {
     std::uint64_t multicast_bytes = 0, unicast_bytes = 0, peer_bytes = 0, nacks = 0;
+    std::uint64_t read_bytes = 0;   // of unicast_bytes, those that receivers read from the sender's memory
   } repair;
   plan_report plan;     // sender only
   std::uint64_t delta_bytes = 0;     // receiver: of object bytes, those that a delta made

@@ -1,9 +1,12 @@
 // The lanes by which one host can read what another has: a set, and whether two hosts share memory.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <ddf/options.hpp>
 
 namespace ddf {
+
+inline constexpr std::size_t fabric_address_bytes_max = 128;   // of an endpoint, as its provider calls it
 
 struct lane_set {
   std::uint8_t bits = 0;   // bit i: repair_lane i; never automatic or udp, which need no agreement

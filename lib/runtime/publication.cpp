@@ -72,6 +72,8 @@ void publication::begin(std::function<void()> on_end) {
   }
   for (std::size_t i = 0; i < source_.objects(); ++i) o.tables_known.push_back(source_.table_known(i));
   o.plans = true;
+  o.reads = offered_lanes(shell_.options.repair);
+  o.reads_required = shell_.options.repair != repair_lane::automatic && shell_.options.repair != repair_lane::udp;
   o.group_commit = options_.commit_together;
   o.multicast = shell_.options.multicast;
   o.batch_segments = std::clamp<std::uint32_t>(65'500 / largest, 1, 44);
@@ -146,6 +148,10 @@ void publication::perform(sender_action& a) {
     perform(*m);
   } else if (auto* s = std::get_if<send_segments>(&a)) {
     send_data(*s);
+  } else if (auto* g = std::get_if<grant_segments>(&a)) {
+    lend(*g);
+  } else if (auto* taken = std::get_if<release_grant>(&a)) {
+    shell_.lender.take_back(engine_->id(), taken->id);
   } else if (auto* p = std::get_if<prepare_digests>(&a)) {
     prepare(p->object);
   } else if (std::holds_alternative<plan_session>(a)) {
@@ -279,6 +285,28 @@ void publication::prepare(std::uint32_t object) {
       }
       self->drive();
     });
+  });
+}
+
+void publication::lend(const grant_segments& g) {
+  const network_interface& n = shell_.rails[std::min<std::size_t>(g.rail, shell_.rails.size() - 1)].interface;
+  const endpoint* local = n.address_for(shell_.plan.group);
+  const auto fill = [self = shared_from_this(), segments = g.segments](std::span<std::byte> out) -> result<void> {
+    if (self->ended_) return fail(errc::interrupted, "the publication ended");
+    for (const range& r : segments) {
+      const std::uint64_t bytes = self->engine_->segments().load_of(r.first, r.last).bytes;
+      if (auto ok = self->source_.copy(self->engine_->segments(), r, out.first(bytes)); !ok) {
+        self->source_failed(ok.error());
+        return ok;
+      }
+      out = out.subspan(bytes);
+    }
+    return {};
+  };
+  shell_.lender.lend(engine_->id(), g, local == nullptr ? std::string() : address_text(*local), fill, [self = shared_from_this(), id = g.id](result<sender::granted_memory> where) {
+    if (self->ended_) return;
+    self->engine_->handle_granted(now(), id, std::move(where));
+    if (!self->driving_) self->drive();
   });
 }
 
@@ -499,9 +527,10 @@ report publication::make_report(const error& outcome) const {
   r.bulk.segments = count.bulk_segments;
   r.bulk.bytes = count.bulk_bytes;
   r.repair.multicast_bytes = count.multicast_repair_bytes;
-  r.repair.unicast_bytes = count.unicast_repair_bytes;
+  r.repair.unicast_bytes = count.unicast_repair_bytes + count.read_bytes;
+  r.repair.read_bytes = count.read_bytes;
   r.repair.nacks = count.nacks;
-  const std::uint64_t sent = count.bulk_bytes + count.multicast_repair_bytes + count.unicast_repair_bytes + count.control_bytes + packet_headers_;
+  const std::uint64_t sent = count.bulk_bytes + count.multicast_repair_bytes + r.repair.unicast_bytes + count.control_bytes + packet_headers_;
   r.egress_ratio = total == 0 ? 0 : static_cast<double>(sent) / static_cast<double>(total);
   r.receivers = engine_->receivers();
   for (std::uint32_t o = 0; o < manifests_.size() && o < 100; ++o) {
@@ -528,7 +557,7 @@ void publication::publish_snapshot(time_point t) {
   p.receivers_complete = engine_->receivers_complete();
   p.receivers_active = engine_->served();
   p.nacks = engine_->count().nacks;
-  p.repaired_bytes = engine_->count().multicast_repair_bytes + engine_->count().unicast_repair_bytes;
+  p.repaired_bytes = engine_->count().multicast_repair_bytes + engine_->count().unicast_repair_bytes + engine_->count().read_bytes;
   if (l.segments() != 0) p.bytes_done = static_cast<std::uint64_t>(static_cast<double>(p.bytes_total) * static_cast<double>(engine_->bulk_segment()) / static_cast<double>(l.segments()));
   switch (engine_->state()) {
     case session_state::gathering: p.phase = progress::phase::discovering; break;

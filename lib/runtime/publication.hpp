@@ -8,6 +8,7 @@
 #include <mutex>
 #include <ddf/publisher.hpp>
 #include "lib/model/prng.hpp"
+#include "lib/runtime/memory_lender.hpp"
 #include "lib/runtime/rails.hpp"
 #include "lib/runtime/session_source.hpp"
 #include "lib/runtime/timer.hpp"
@@ -36,6 +37,7 @@ struct publisher_shell {
   network_plan plan;
   std::vector<network_interface> all_interfaces;
   std::vector<sender_rail_socket> rails;
+  memory_lender& lender;
   std::string scratch_folder;   // for deltas while they are made and sent; empty: memory
   published_store published;
   base_store bases;
@@ -77,6 +79,7 @@ class publication final : public ticket, public std::enable_shared_from_this<pub
   bool send_data(send_segments& s);    // false: the rest waits for the socket
   bool resume_data();
   void prepare(std::uint32_t object);
+  void lend(const grant_segments& g);
   void plan();
   void planned(result<std::shared_ptr<delta_planning>> r);
   void send_failed(std::size_t rail, int error, std::size_t packets);

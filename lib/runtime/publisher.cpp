@@ -18,7 +18,7 @@ class publisher_impl final : public publisher {
  public:
   publisher_impl(const publisher_options& options, network_plan plan)
       : work_(asio::make_work_guard(io_)),
-        workers_(1), shell_{io_, workers_, options, std::move(plan), {}, {}, state_directory(options.state_directory), published_store(state_directory(options.state_directory)),
+        workers_(1), lanes_(io_), lender_(lanes_), shell_{io_, workers_, options, std::move(plan), {}, {}, lender_, state_directory(options.state_directory), published_store(state_directory(options.state_directory)),
                base_store(state_directory(options.state_directory), options.keep), {}, [this](std::size_t r) { return reopen(r); }} {}
 
   ~publisher_impl() override {
@@ -267,6 +267,8 @@ class publisher_impl final : public publisher {
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   asio::thread_pool workers_;
+  lanes lanes_;
+  memory_lender lender_;
   publisher_shell shell_;
   std::unique_ptr<udp_socket> query_;
   std::unique_ptr<asio::posix::stream_descriptor> query_descriptor_;

@@ -85,6 +85,8 @@ void reception::perform(time_point t, receiver_action& a) {
   } else if (auto* h = std::get_if<delta_arrived>(&a)) {
     flush();
     if (const auto& applier = slots_[h->delta].applier) applier->arrived(h->offset, h->bytes);
+  } else if (auto* r = std::get_if<read_segments>(&a)) {
+    read(*r);
   } else if (std::holds_alternative<rejoin_group>(a)) {
     shell_.rejoin();
   } else if (auto* n = std::get_if<note>(&a)) {
@@ -158,6 +160,24 @@ void reception::begin_apply(std::uint32_t delta) {
       r->slots_[delta].sink.reset();
       r->drain(at);
       r->arm();
+    });
+  });
+}
+
+void reception::read(const read_segments& r) {
+  // Never at once: the engine is asked for actions just now.
+  asio::post(shell_.io, [self = weak_from_this(), r] {
+    const auto alive = self.lock();
+    if (!alive || alive->ended_) return;
+    alive->shell_.reader.read(alive->engine_.session(), r, alive->shell_.local_address(r.rail), [self, id = r.id](result<std::span<const std::byte>> segments) {
+      const auto reading = self.lock();
+      if (!reading || reading->ended_) return;
+      const time_point t = now();
+      reading->engine_.handle_read(t, id, std::move(segments));
+      reading->drain(t);
+      reading->flush();   // before the memory is used again
+      reading->drain(t);
+      reading->arm();
     });
   });
 }
@@ -320,6 +340,7 @@ void reception::add_to(report& r) const {
   r.bulk.bytes += c.bytes - c.repaired_bytes;
   r.repair.unicast_bytes += c.unicast_bytes;
   r.repair.multicast_bytes += c.repaired_bytes - c.unicast_bytes;
+  r.repair.read_bytes += c.read_bytes;
   r.repair.nacks += c.nacks;
   r.resumed_bytes += c.resumed_bytes;
   r.delta_bytes += c.patched_bytes;

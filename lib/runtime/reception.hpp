@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 #include <ddf/subscriber.hpp>
+#include "lib/runtime/memory_reader.hpp"
 #include "lib/runtime/received_object.hpp"
 #include "lib/runtime/timer.hpp"
 #include "lib/session/receiver.hpp"
@@ -26,6 +27,8 @@ struct subscriber_shell {
   std::function<void(const std::shared_ptr<const object>&)> deliver;   // from the commit thread
   std::function<void(const send_message&)> send;
   std::function<void()> rejoin;
+  memory_reader& reader;
+  std::function<std::string(std::uint32_t rail)> local_address;   // of an interface
 
   void log(log_level level, const std::string& text) const {
     if (options.log) options.log(level, text);
@@ -67,6 +70,7 @@ class reception : public std::enable_shared_from_this<reception> {
   void commit(std::uint32_t object);
   std::vector<held_version> held(const manifest& m) const;
   void begin_apply(std::uint32_t delta);
+  void read(const read_segments& r);
   std::shared_ptr<const object> present(const manifest& m, const std::string& path) const;
   void checkpoint(time_point t);
   void end(const error& outcome);

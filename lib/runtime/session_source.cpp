@@ -81,6 +81,30 @@ result<std::span<const iovec>> session_source::payloads(const layout& l, std::sp
   return std::span<const iovec>(payloads_);
 }
 
+result<void> session_source::copy(const layout& l, range segments, std::span<std::byte> out) {
+  for (std::uint64_t s = segments.first; s < segments.last;) {
+    const segment_extent e = l.segment(s);
+    const block_extent b = l.block(e.block);
+    const std::uint64_t last = std::min(segments.last, b.last_segment);
+    const std::uint64_t bytes = l.load_of(s, last).bytes;
+    DDF_ASSERT(bytes <= out.size());
+    const auto into = out.first(bytes);
+    if (e.table) {
+      auto t = table_bytes(e.object);
+      if (!t) return tl::unexpected(t.error());
+      std::ranges::copy(t->subspan(e.offset, bytes), into.begin());
+    } else if (const auto seen = items_[e.object].source->view(e.part, e.offset, bytes); !seen.empty()) {
+      std::ranges::copy(seen, into.begin());
+    } else if (auto ok = items_[e.object].source->read(e.part, e.offset, into); !ok) {
+      return ok;
+    }
+    out = out.subspan(bytes);
+    s = last;
+  }
+  DDF_ASSERT(out.empty());
+  return {};
+}
+
 result<digest_table> digests_of(const manifest& m, object_source& source, const std::atomic<bool>& abandon) {
   const std::vector<block_place> blocks = block_places(m);
   digest_table t;

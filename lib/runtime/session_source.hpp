@@ -36,6 +36,9 @@ class session_source {
   /// Errors: source_changed, io. Cost: one pread per run of adjacent segments; none for memory.
   result<std::span<const iovec>> payloads(const layout& l, std::span<const std::uint64_t> segments, bool first_pass);
 
+  /// The payloads of adjacent segments, one behind the other. Input: `out` has room for just that. Errors: source_changed, io.
+  result<void> copy(const layout& l, range segments, std::span<std::byte> out);
+
   /// All block digests of an object, in parallel. Runs on any thread: it touches nothing but the source.
   /// Errors: source_changed, io; interrupted when `abandon` becomes true.
   result<digest_table> compute_digests(std::size_t object, const std::atomic<bool>& abandon) const {

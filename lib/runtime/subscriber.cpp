@@ -32,9 +32,10 @@ static std::string seconds_text(std::chrono::nanoseconds d) {
 class subscriber_impl final : public subscriber {
  public:
   subscriber_impl(const subscriber_options& options, network_plan plan)
-      : work_(asio::make_work_guard(io_)), commits_(1), memory_(options.keep), plan_(std::move(plan)), id_{random_number()}, rng_(random_number()),
+      : work_(asio::make_work_guard(io_)), commits_(1), memory_(options.keep), lanes_(io_), reader_(io_, lanes_), plan_(std::move(plan)), id_{random_number()}, rng_(random_number()),
         shell_{io_, options, commits_, memory_, nullptr, [this](const manifest& m) { return wanted(m); },
-               [this](const std::shared_ptr<const object>& o) { deliver(o); }, [this](const send_message& m) { send(m); }, [this] { rejoin(); }},
+               [this](const std::shared_ptr<const object>& o) { deliver(o); }, [this](const send_message& m) { send(m); }, [this] { rejoin(); },
+               reader_, [this](std::uint32_t rail) { return local_address(rail); }},
         query_timer_(io_, [this] { ask_for_senders(); }), check_timer_(io_, [this] { check(); }) {}
 
   ~subscriber_impl() override {
@@ -202,6 +203,12 @@ class subscriber_impl final : public subscriber {
     return 0;
   }
 
+  std::string local_address(std::uint32_t rail) const {
+    if (rail >= plan_.interfaces.rails.size()) return {};
+    const endpoint* a = plan_.interfaces.rails[rail].address_for(plan_.group);
+    return a == nullptr ? std::string() : address_text(*a);
+  }
+
   void handle(const datagrams& d, bool to_group) {
     const path from{d.from, rail_of(d.interface)};
     for (std::size_t i = 0; i < d.count();) {
@@ -264,6 +271,8 @@ class subscriber_impl final : public subscriber {
     if (tree_) o.bytes_free = tree_->bytes_free();
     o.multicast = group_ ? shell_.options.multicast : multicast_use::off;
     o.sender_silence = shell_.options.sender_silence;
+    o.reads = offered_lanes(shell_.options.repair);
+    o.reads_required = shell_.options.repair != repair_lane::automatic && shell_.options.repair != repair_lane::udp;
     auto r = std::make_shared<reception>(shell_, session, from, std::move(o));
     active_.push_back(r);
     last_session_ = receive_time_;
@@ -446,6 +455,8 @@ class subscriber_impl final : public subscriber {
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   asio::thread_pool commits_;
   memory_versions memory_;
+  lanes lanes_;
+  memory_reader reader_;
   network_plan plan_;
   receiver_id id_;
   prng rng_;

@@ -65,6 +65,7 @@ struct prepare_digests {   // the digest table of an object is asked for before 
 struct grant_segments {   // lay them out in memory that a receiver can read by this lane, and answer with handle_granted()
   std::uint64_t id = 0;
   repair_lane lane = repair_lane::tcp;
+  std::uint32_t rail = 0;    // by which the receiver is reached
   std::vector<range> segments;
   std::uint64_t bytes = 0;   // of them
 };
@@ -96,6 +97,7 @@ struct place_segments {   // write these payloads, one after the other, to where
 struct read_segments {   // from another host's memory, and answer with handle_read()
   std::uint64_t id = 0;
   repair_lane lane = repair_lane::tcp;
+  std::uint32_t rail = 0;                // by which the sender was heard
   std::vector<std::byte> fabric;         // as in GRANT
   std::uint64_t address = 0, key = 0;
   std::uint64_t bytes = 0;               // of the segments, without the stamps around them

@@ -41,7 +41,7 @@ void receiver::on(time_point now, const grant& g) {
   reads_[g.id] = g.segments;
   answered_at_ = now;
   ++counters_.reads;
-  out_.push_back(read_segments{g.id, g.lane, g.fabric, g.address, g.key, bytes});
+  out_.push_back(read_segments{g.id, g.lane, sender_.rail, g.fabric, g.address, g.key, bytes});
 }
 
 void receiver::handle_read(time_point now, std::uint64_t id, result<std::span<const std::byte>> r) {

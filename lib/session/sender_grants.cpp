@@ -74,6 +74,7 @@ bool sender::next_grant(time_point now, grant_segments& out, std::uint32_t& whom
     ++counters_.grants;
     out.id = ++last_grant_;
     out.lane = m.lane;
+    out.rail = m.where.rail;
     grants_[out.id] = {whom, out.segments, out.bytes, m.lane, std::nullopt, now, now + options_.grant_life};
     return true;
   }

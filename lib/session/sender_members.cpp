@@ -210,6 +210,7 @@ std::vector<receiver_report> sender::receivers() const {
     r.reason = m.reason;
     r.deaf = m.deaf;
     r.left_rate_loop = m.left_loop;
+    r.lane = name_of(m.lane);
     r.nacks = m.nacks;
     r.repaired_bytes = m.repaired_bytes;
     out.push_back(std::move(r));

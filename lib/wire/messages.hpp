@@ -37,8 +37,8 @@ inline constexpr std::size_t announce_inline_bytes_max = 1070;   // of catalogue
 inline constexpr std::size_t held_versions_max = 36;   // in one JOIN
 inline constexpr std::size_t nack_ranges_max = 115;   // the most that control_bytes_max holds
 inline constexpr std::size_t host_bytes_max = 64, reason_bytes_max = 200;
-inline constexpr std::size_t grant_ranges_max = 64, fabric_address_bytes_max = 128, released_max = 64;
-inline constexpr std::uint32_t grant_bytes_max = 16 << 20;   // of segments
+inline constexpr std::size_t grant_ranges_max = 64, released_max = 64;
+inline constexpr std::uint32_t grant_bytes_max = 1 << 20;   // of segments
 inline constexpr std::size_t grant_stamp_bytes = 16;         // before and behind them: session and grant
 
 enum class session_state : std::uint8_t { gathering = 0, streaming = 1, flushing = 2, lingering = 3 };

@@ -95,7 +95,7 @@ class CommandLine(unittest.TestCase):
                 (program, "--source", ["239.1.1.1", "0.0.0.0", "nobody"], ["address"]),
                 (program, "--ttl", ["256", "-1", "x", "1.5"], ["0 to 255"]),
                 (program, "--multicast", ["maybe", "TRY"], ["try, require or off"]),
-                (program, "--repair", ["rdma"], ["auto or udp"]),
+                (program, "--repair", ["rdma"], ["auto, verbs, tcp, shm or udp"]),
                 (program, "--transport", ["tcp"], ["udp"]),
                 (program, "--mtu", ["1279", "65536", "-1", "jumbo"], ["1280", "65535"]),
                 (program, "--progress", ["yes"], ["auto, always or never"]),

@@ -66,10 +66,14 @@ result<void> set_repair(network_options& network, const std::string& text) {
     network.repair = repair_lane::automatic;
   else if (text == "udp")
     network.repair = repair_lane::udp;
-  else if (text == "verbs" || text == "tcp" || text == "shm")
-    return not_yet(text, "it repairs over UDP; use --repair auto or udp");
+  else if (text == "tcp")
+    network.repair = repair_lane::tcp;
+  else if (text == "shm")
+    network.repair = repair_lane::shm;
+  else if (text == "verbs")
+    network.repair = repair_lane::verbs;
   else
-    return unusable(text, "auto or udp");
+    return unusable(text, "auto, verbs, tcp, shm or udp");
   return {};
 }
 

@@ -122,6 +122,7 @@ std::string summary_text(const report& r) {
   out += fmt::format("repairs     {} NACK{}; {} by multicast, {} by unicast", r.repair.nacks,
                      r.repair.nacks == 1 ? "" : "s", bytes_text(r.repair.multicast_bytes),
                      bytes_text(r.repair.unicast_bytes));
+  if (r.repair.read_bytes > 0) out += fmt::format(" ({} of it read from memory)", bytes_text(r.repair.read_bytes));
   if (r.repair.peer_bytes > 0) out += fmt::format(", {} from peers", bytes_text(r.repair.peer_bytes));
   if (r.bad_blocks > 0) out += fmt::format("; {} bad blocks", r.bad_blocks);
   out += "\n";
@@ -152,6 +153,7 @@ json summary_json(const report& r, exit_code exit) {
   for (const auto& o : r.objects) objects.push_back(object_json(o));
   for (const auto& one : r.receivers)
     receivers.push_back({{"id", one.id},
+                         {"lane", one.lane},
                          {"state", one.state},
                          {"reason", one.reason},
                          {"holds", holds_json(one)},
@@ -175,6 +177,7 @@ json summary_json(const report& r, exit_code exit) {
       {"repair",
        {{"multicast_bytes", r.repair.multicast_bytes},
         {"unicast_bytes", r.repair.unicast_bytes},
+        {"read_bytes", r.repair.read_bytes},
         {"peer_bytes", r.repair.peer_bytes},
         {"nacks", r.repair.nacks}}},
       {"egress_ratio", r.egress_ratio},

@@ -11,7 +11,7 @@ _ddf_mcsend() {
     --) files=-f ;;
     --interface) words=$(ls /sys/class/net 2>/dev/null) ;;
     --multicast) words='try require off' ;;
-    --repair) words='auto udp' ;;
+    --repair) words='auto verbs tcp shm udp' ;;
     --transport) words=udp ;;
     --mtu) words='auto 1500 9000' ;;
     --progress) words='auto always never' ;;

@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 #include <ddf/options.hpp>
+#include "lib/model/lane_set.hpp"
 #include "transports/fabric/fabric_calls.hpp"
 
 namespace ddf {
 
-inline constexpr std::size_t fabric_address_bytes_max = 128;
 inline constexpr std::size_t fabric_piece_bytes = 1 << 20;   // what a read is cut into; less where the provider takes less
 
 struct fabric_options {
