@@ -277,23 +277,11 @@ class publisher_impl final : public publisher {
   std::thread thread_;
 };
 
-result<std::unique_ptr<publisher>> publisher::open(const publisher_options& given) {
-  publisher_options options = given;
-  if (!options.source.empty()) {   // what receivers joined for: we send from that address
-    auto source = parse_endpoint(options.source, 1);
-    if (!source) return fail(errc::invalid_argument, "source: " + source.error().what);
-    if (options.interfaces.empty()) {
-      const auto all = list_interfaces();
-      const auto has = [&](const network_interface& n) { return std::ranges::any_of(n.addresses, [&](const interface_address& a) { return a.address.address == source->address; }); };
-      if (all && std::ranges::none_of(*all, has)) return fail(errc::invalid_argument, "source: no interface of this host has the address " + given.source + " (see: ip address)");
-      options.interfaces = {address_text(*source)};
-    }
-  }
-  auto plan = plan_network(options);
+result<std::unique_ptr<publisher>> publisher::open(const publisher_options& options) {
+  const auto all = list_interfaces();
+  if (!all) return tl::unexpected(all.error());
+  auto plan = plan_sending(options, *all);
   if (!plan) return tl::unexpected(plan.error());
-  if (plan->source)
-    for (network_interface& n : plan->interfaces.rails)
-      std::erase_if(n.addresses, [&](const interface_address& a) { return a.address.address != plan->source->address; });
   for (const std::string& s : plan->interfaces.skipped)
     if (options.log) options.log(plan->interfaces_named ? log_level::warning : log_level::debug, "interface " + s);
   const std::string rails = describe(plan->interfaces.rails, plan->group);

@@ -8,6 +8,30 @@
 namespace ddf {
 
 result<network_plan> plan_network(const network_options& o) {
+  const auto all = list_interfaces();
+  if (!all) return tl::unexpected(all.error());
+  return plan_network(o, *all);
+}
+
+result<network_plan> plan_sending(const network_options& given, const std::vector<network_interface>& all) {
+  network_options o = given;
+  if (!o.source.empty()) {   // what receivers joined for: we send from that address
+    const auto source = parse_endpoint(o.source, 1);
+    if (!source) return fail(errc::invalid_argument, "source: " + source.error().what);
+    if (o.interfaces.empty()) {
+      const auto has = [&](const network_interface& n) { return std::ranges::any_of(n.addresses, [&](const interface_address& a) { return a.address.address == source->address; }); };
+      if (std::ranges::none_of(all, has)) return fail(errc::invalid_argument, "source: no interface of this host has the address " + o.source + " (see: ip address)");
+      o.interfaces = {address_text(*source)};
+    }
+  }
+  auto plan = plan_network(o, all);
+  if (plan && plan->source)
+    for (network_interface& n : plan->interfaces.rails)
+      std::erase_if(n.addresses, [&](const interface_address& a) { return a.address.address != plan->source->address; });
+  return plan;
+}
+
+result<network_plan> plan_network(const network_options& o, const std::vector<network_interface>& all) {
   network_plan plan;
   auto group = parse_endpoint(o.group, 7700);
   if (!group) return fail(errc::invalid_argument, "group: " + group.error().what);
@@ -26,9 +50,7 @@ result<network_plan> plan_network(const network_options& o) {
   plan.ttl = o.ttl;
   const std::uint32_t least = limits::segment_bytes_min + data_header::wire_size + header_bytes(group->v6);
   if (o.mtu != 0 && (o.mtu < std::max(least, 1280u) || o.mtu > 65535)) return fail(errc::invalid_argument, "mtu: " + std::to_string(o.mtu) + " is not a number from 1280 to 65535");
-  auto all = list_interfaces();
-  if (!all) return tl::unexpected(all.error());
-  auto choice = choose_interfaces(*all, o.interfaces, plan.group);
+  auto choice = choose_interfaces(all, o.interfaces, plan.group);
   if (!choice) return tl::unexpected(choice.error());
   plan.interfaces = std::move(*choice);
   plan.interfaces_named = !o.interfaces.empty() || group->scope != 0;

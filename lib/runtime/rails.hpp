@@ -20,6 +20,10 @@ struct network_plan {   // network_options, read and checked
 
 /// Errors: invalid_argument naming the option and the cure; network.
 result<network_plan> plan_network(const network_options& o);
+/// The same, of the interfaces that are given.
+result<network_plan> plan_network(const network_options& o, const std::vector<network_interface>& all);
+/// The same for one who sends: from the address of `source`, when there is one.
+result<network_plan> plan_sending(const network_options& o, const std::vector<network_interface>& all);
 
 /// The UDP payload that an interface carries whole, and the headers in front of it.
 std::uint32_t datagram_bytes(const network_interface& n, bool v6, std::uint32_t mtu_option);

@@ -125,6 +125,13 @@ static std::string describe_all(const std::vector<network_interface>& all) {
   return text.empty() ? "none" : text;
 }
 
+std::string unsuitable(const network_interface& n, const endpoint& group) {
+  if (!n.up) return "is down";
+  if (n.address_for(group) == nullptr) return std::string("has no ") + (group.v6 ? "IPv6" : "IPv4") + " address";
+  if (!n.multicast && !n.loopback) return "cannot multicast";
+  return {};
+}
+
 result<interface_choice> choose_interfaces(const std::vector<network_interface>& all, const std::vector<std::string>& specs, const endpoint& group) {
   interface_choice choice;
   std::vector<bool> spec_used(specs.size(), false);
@@ -137,15 +144,8 @@ result<interface_choice> choose_interfaces(const std::vector<network_interface>&
     }
     if (group.scope != 0 && group.scope != n.index) continue;
     if (!specs.empty() && !named) continue;
-    if (!n.up) {
-      choice.skipped.push_back(n.name + " is down");
-    } else if (n.address_for(group) == nullptr) {
-      choice.skipped.push_back(n.name + " has no " + (group.v6 ? "IPv6" : "IPv4") + " address");
-    } else if (!n.multicast && !n.loopback) {
-      choice.skipped.push_back(n.name + " cannot multicast");
-    } else {
-      choice.rails.push_back(n);
-    }
+    if (const std::string why = unsuitable(n, group); !why.empty()) choice.skipped.push_back(n.name + " " + why);
+    else choice.rails.push_back(n);
   }
   for (std::size_t i = 0; i < specs.size(); ++i)
     if (!spec_used[i]) return fail(errc::invalid_argument, "interface '" + specs[i] + "' matches none of: " + describe_all(all));

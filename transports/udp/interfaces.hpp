@@ -33,6 +33,9 @@ struct interface_choice {
   std::vector<std::string> skipped;   // "eth1 is down": what was passed over, and why
 };
 
+/// Why an interface cannot carry `group`: "is down". Empty when it can.
+std::string unsuitable(const network_interface& n, const endpoint& group);
+
 /// Which interfaces to use for `group`.
 ///
 /// Input:  `specs`: names, addresses or CIDRs; empty: every interface that is up and can multicast, and the loopback.
