@@ -1,5 +1,6 @@
 // ddf: moves large, versioned objects from one machine to many.
 #pragma once
+#include <ddf/doctor.hpp>
 #include <ddf/error.hpp>
 #include <ddf/options.hpp>
 #include <ddf/publisher.hpp>
