@@ -125,8 +125,6 @@ class CommandLine(unittest.TestCase):
         self.refused("mcrecv", "--follow", "--once", says=["--follow", "--once"])
         self.refused("mcrecv", "", says=["NAME-PATTERN", "empty"])
         self.refused("mcrecv", "--state", "none", says=["--state", "resumed"])
-        # Options of later versions do not exist.
-        self.refused("mcrecv", "--doctor", says=["--doctor"])
         # Options of one program are none of the other.
         for option in ("--watch", "--base=auto", "--explain"):
             self.refused("mcrecv", option, says=[option.split("=")[0]])
@@ -135,6 +133,17 @@ class CommandLine(unittest.TestCase):
         self.refused("mcsend", "--watch", "--dry-run", "file", says=["--watch", "--dry-run"])
         self.refused("mcsend", "--watch", "--object-version", "3", "file", says=["--watch", "--object-version"])
         self.refused("mcsend", "--watch", "--consistency", "immutable", "file", says=["--watch", "immutable"])
+
+    def test_what_the_doctor_excludes(self):
+        self.refused("mcsend", "--doctor", "file", says=["--doctor", "PATH", "'file'"])
+        self.refused("mcrecv", "--doctor", "--", "-odd", says=["--doctor", "NAME-PATTERN", "'-odd'"])
+        for program, options in (("mcsend", ("--watch", "--serve", "--dry-run", "--explain", "--name=x", "--rate=1G", "--expect=1")), ("mcrecv", ("--follow", "--exec=true", "--output=.", "--timeout=1s"))):
+            for option in options:
+                self.refused(program, "--doctor", option, says=["--doctor and " + option.split("=")[0]])
+        self.refused("mcsend", "--doctor=false", says=["PATH", "missing"])
+        self.refused("mcsend", "--doctor", "--mtu=1", says=["--mtu"])
+        pathlib.Path("ddf.toml").write_text("doctor = true\n")
+        self.refused("mcrecv", "--config", "ddf.toml", says=["ddf.toml:1: doctor", "cannot stand in a file"])
 
     def test_a_dry_run_without_receivers_has_no_plan(self):
         done = run("mcsend", "--json", *QUICK["mcsend"], "--dry-run", "file")

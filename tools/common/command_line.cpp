@@ -261,6 +261,17 @@ std::optional<exit_code> command_line::read(int argc, char** argv) {
     }
     out.texts = std::move(chosen.texts);
   }
+  for (const auto& d : declared_) {
+    if (!d.s.alone || effective_[d.s.name].from == origin::by_default || effective_[d.s.name].texts.back() != "true")
+      continue;
+    if (!arguments_.empty())
+      return refuse(fmt::format("--{} takes no {}: read '{}'", d.s.name, page_.arguments, printable(arguments_.front())));
+    // Those of the environment and the file are for runs of the usual kind, and do no harm.
+    for (const auto& other : declared_)
+      if (!other.common && options->contains(other.s.name))
+        return refuse(fmt::format("--{} and --{} exclude each other", d.s.name, other.s.name));
+    return std::nullopt;
+  }
   if (page_.arguments_needed && arguments_.empty())
     return refuse(fmt::format("{} is missing: name what to publish", page_.arguments));
   return std::nullopt;

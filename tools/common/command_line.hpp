@@ -37,6 +37,7 @@ struct setting {
   bool command_line_only = false;  // belongs to one run: neither environment nor file
   std::string opposite;            // a flag: the option that says the contrary, on the command line only
   std::string opposite_help;
+  bool alone = false;  // a flag for a run of another kind: no arguments, and of the options only the common ones
 };
 
 /// A setting as it came out.

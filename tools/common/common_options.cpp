@@ -179,6 +179,14 @@ void add_network_options(command_line& line, common_options& options) {
             .help = "bytes of an IP packet (default auto: the interface's)",
             .default_text = "auto",
             .set = [&](const std::string& text) { return set_mtu(network, text); }});
+  line.add({.name = "doctor",
+            .kind = setting_kind::flag,
+            .help = "examine this host instead: what would be used with these options, what is wrong and how to mend "
+                    "it; sends nothing, changes nothing",
+            .default_text = "false",
+            .set = set_flag(options.doctor),
+            .command_line_only = true,
+            .alone = true});
 }
 
 void add_output_options(command_line& line, common_options& options) {

@@ -12,6 +12,7 @@ namespace ddf::tools {
 struct common_options {
   network_options network;
   console_options console;
+  bool doctor = false;
 };
 
 /// Declares them. Precondition: `options` outlives `line`.

@@ -20,7 +20,7 @@ _ddf_mcrecv() {
     --exec) files=-c ;;
     --keep | --timeout | --group | --source | --ttl) ;;
     *) [[ $word == -* ]] && words='--output --state --exec --keep --follow --once --timeout
-             --group --interface --source --ttl --multicast --repair --transport --mtu
+             --group --interface --source --ttl --multicast --repair --transport --mtu --doctor
              --json --progress -v --verbose -q --quiet --config --version -h --help' ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "$word"))

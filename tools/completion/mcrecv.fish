@@ -15,6 +15,7 @@ complete -c mcrecv -l multicast -x -a 'try require off' -d 'how multicast is use
 complete -c mcrecv -l repair -x -a 'auto udp' -d 'how losses are repaired'
 complete -c mcrecv -l transport -x -a 'udp' -d 'what carries the multicast'
 complete -c mcrecv -l mtu -x -a 'auto 1500 9000' -d 'bytes of an IP packet'
+complete -c mcrecv -l doctor -d 'examine this host and send nothing'
 complete -c mcrecv -l json -d 'write JSON lines to standard output'
 complete -c mcrecv -l progress -x -a 'auto always never' -d 'show progress on standard error'
 complete -c mcrecv -s v -l verbose -d 'tell what is done'

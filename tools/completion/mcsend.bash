@@ -30,7 +30,7 @@ _ddf_mcsend() {
       if [[ $word == -* ]]; then
         words='--name --object-version --watch --settle --base --delta --keep --consistency --explain
              --dry-run --expect --wait --deadline --quorum --commit --linger --serve --rate --state
-             --group --interface --source --ttl --multicast --repair --transport --mtu
+             --group --interface --source --ttl --multicast --repair --transport --mtu --doctor
              --json --progress -v --verbose -q --quiet --config --version -h --help'
       else
         files=-f

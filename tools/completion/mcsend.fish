@@ -26,6 +26,7 @@ complete -c mcsend -l multicast -x -a 'try require off' -d 'how multicast is use
 complete -c mcsend -l repair -x -a 'auto udp' -d 'how losses are repaired'
 complete -c mcsend -l transport -x -a 'udp' -d 'what carries the multicast'
 complete -c mcsend -l mtu -x -a 'auto 1500 9000' -d 'bytes of an IP packet'
+complete -c mcsend -l doctor -d 'examine this host and send nothing'
 complete -c mcsend -l json -d 'write JSON lines to standard output'
 complete -c mcsend -l progress -x -a 'auto always never' -d 'show progress on standard error'
 complete -c mcsend -s v -l verbose -d 'tell what is done'

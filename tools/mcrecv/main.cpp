@@ -10,6 +10,7 @@
 #include <ddf/ddf.hpp>
 
 #include "lib/model/object_name.hpp"
+#include "tools/common/doctor_text.hpp"
 #include "tools/common/output.hpp"
 #include "tools/common/report_text.hpp"
 #include "tools/common/run.hpp"
@@ -82,6 +83,8 @@ int run(int argc, char** argv) {
     write_error(fmt::format("mcrecv: {}\nTry 'mcrecv --help'.\n", completed.error().what));
     return exit_usage;
   }
+
+  if (options.doctor) return tell_host(examine_host(options.subscriber, host_role::receiver), "mcrecv", options.console);
 
   const interrupts signals;
   console out("mcrecv", false, options.console);

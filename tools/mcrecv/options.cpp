@@ -24,10 +24,13 @@ constexpr std::string_view examples = R"(  mcrecv
       keep up, and leave the two versions before the newest readable
   mcrecv --interface eth1 --group 239.1.2.3:7700 --json
       through one interface, on another group; a report for programs
+  mcrecv --doctor --interface eth1
+      receive nothing: what would be used of this host, what is wrong with it, and how to mend it
 )";
 
 constexpr std::string_view exits =
-    R"(  0 everything complete and verified        1 a file, the network, the sender or a command failed
+    R"(  0 everything complete and verified        1 a file, the network, the sender or a command failed;
+                                              --doctor: a problem was found
   2 an option is not usable                 3 no sender in time
   4 what arrived is not what was announced  5 not complete by the deadline
   6 refused                                 130 interrupted

@@ -6,6 +6,7 @@
 #include <ddf/ddf.hpp>
 
 #include "lib/model/object_name.hpp"
+#include "tools/common/doctor_text.hpp"
 #include "tools/common/output.hpp"
 #include "tools/common/report_text.hpp"
 #include "tools/common/run.hpp"
@@ -37,6 +38,8 @@ int run(int argc, char** argv) {
     write_error(fmt::format("mcsend: {}\nTry 'mcsend --help'.\n", printable(completed.error().what)));
     return exit_usage;
   }
+
+  if (options.doctor) return tell_host(examine_host(options.publisher, host_role::sender), "mcsend", options.console);
 
   const interrupts signals;
   console out("mcsend", true, options.console);

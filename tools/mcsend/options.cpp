@@ -31,11 +31,13 @@ constexpr std::string_view examples = R"(  mcsend model.safetensors
       each new version of the file as it appears, until interrupted
   mcsend --name tuned --base base@3 tuned.safetensors
       to receivers of base: what differs from its version 3
+  mcsend --doctor --interface eth1
+      nothing is sent: what would be used of this host, what is wrong with it, and how to mend it
   mcsend --serve -- -odd-name
       stay for receivers that come later; -- ends the options
 )";
 
-constexpr std::string_view exits = R"(  0 all complete and verified          1 a file or the network failed
+constexpr std::string_view exits = R"(  0 all complete and verified          1 a file or the network failed; --doctor: a problem was found
   2 an option or a name is not usable  3 no receiver in time
   4 a file changed while it was sent   5 some receivers are not complete (they are named)
   6 refused                            130 interrupted
