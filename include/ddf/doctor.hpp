@@ -17,6 +17,7 @@ struct host_interface {
   unsigned index = 0;
   std::vector<std::string> addresses;       // with their prefix lengths: "10.0.0.5/24"
   bool up = false, multicast = false, loopback = false;
+  bool virtual_function = false;            // a part of a card that was given to this machine
   std::uint32_t mtu = 0;                    // bytes
   std::string kind;                         // "ethernet", "infiniband", "loopback", "wlan", "bridge", "bond", "vlan", "macvlan", "veth" …; empty: unknown
   std::string driver;                       // empty: unknown

@@ -72,6 +72,7 @@ class judge {
   const host_facts& facts() const { return report_.facts; }
   bool sends() const { return report_.role == host_role::sender; }
   bool named() const { return !options_.interfaces.empty() || !options_.source.empty(); }
+  bool uses_group() const { return options_.multicast != multicast_use::off; }
   std::string other_networks_too() const { return sends() ? "it announces on each" : "it joins on each"; }
 
   std::vector<const host_interface*> chosen(bool loopback_too = false) const {
@@ -158,9 +159,11 @@ class judge {
 
   void interface(const host_interface& n) {
     reverse_path(n);
-    membership_protocol(n);
     packet_size(n);
-    kind(n);
+    if (uses_group()) {
+      membership_protocol(n);
+      kind(n);
+    }
     if (n.receive_ring != 0 && n.receive_ring < n.receive_ring_max && n.bits_per_s >= 10 * gbit)
       add(severity::note, "receive_ring", n.name + ": its receive ring holds " + std::to_string(n.receive_ring) + " of " + std::to_string(n.receive_ring_max) + " packets",
           "a burst that the ring cannot hold is lost before the socket sees it", "ethtool -G " + n.name + " rx " + std::to_string(n.receive_ring_max));
@@ -210,13 +213,16 @@ class judge {
     if (!facts().container.empty() && n.kind == "veth")
       add(severity::warning, "container_network", n.name + ": a network of " + facts().container + " behind a bridge", "such networks carry no multicast to and from other hosts",
           "# run with the network of the host (--network host; hostNetwork: true), or with a macvlan of the real interface");
+    if (n.virtual_function)
+      add(severity::note, "virtual_function", n.name + " is a virtual function of a card", "some pass only the groups that the host allows them: a receiver is deaf until something, as tcpdump, makes the interface promiscuous",
+          "ip link set dev " + n.name + " allmulticast on   # on the host: ip link set dev PARENT vf N trust on");
   }
 
   // --- the group ------------------------------------------------------------------------------------------------------
 
   void group() {
     const auto parsed = parse_endpoint(options_.group, 7700);
-    if (!parsed || !is_multicast(*parsed)) return;   // `unusable` says so
+    if (!parsed || !is_multicast(*parsed) || !uses_group()) return;   // that it is no group, `unusable` says
     const auto& a = parsed->address;
     if (!parsed->v6 && (a[1] & 0x7f) == 0 && a[2] == 0)
       add(severity::note, "group_address", address_text(*parsed) + " has the same hardware address as 224.0.0." + std::to_string(a[3]), "many switches flood it to every port", "--group 239.77.7.7:7700");
@@ -227,7 +233,7 @@ class judge {
   }
 
   void routes() {
-    if (facts().unusable.code != errc::ok || chosen().empty()) return;
+    if (facts().unusable.code != errc::ok || chosen().empty() || !uses_group()) return;
     const host_interface* by = nullptr;
     for (const host_interface* n : chosen(true))
       if (n->name == facts().route) by = n;
@@ -241,6 +247,7 @@ class judge {
   }
 
   void ports() {
+    if (!uses_group()) return;
     if (!facts().group_port_taken.empty())
       add(sends() ? severity::note : severity::problem, "group_port", facts().group_port_taken, sends() ? "receivers on this host hear nothing" : "nothing that is sent to the group would arrive here", cure_of_port(facts().group));
     else add(severity::ok, "group_port", facts().group + " can be opened");
@@ -263,7 +270,7 @@ class judge {
       add(severity::problem, "receive_buffer", "no UDP socket could be opened", "nothing can be sent or received", facts().v6 ? "sysctl net.ipv6.conf.all.disable_ipv6" : "");
       return;
     }
-    std::string what = bytes_text(granted) + " of receive buffer were granted, " + bytes_text(2 * asked) + " asked for";
+    std::string what = bytes_text(granted / 2) + " of receive buffer were granted, of " + bytes_text(asked);   // the kernel counts twice what is asked for
     if (facts().rmem_max && *facts().rmem_max < asked) what += "; net.core.rmem_max is " + std::to_string(*facts().rmem_max);
     const std::string cure = sysctl("net.core.rmem_max", std::max(rmem_suggested, asked));
     if (granted < receive_buffer_least && 2 * asked >= receive_buffer_least && !sends())
@@ -273,10 +280,11 @@ class judge {
     else
       add(severity::ok, "receive_buffer", facts().net_admin && facts().rmem_max && *facts().rmem_max < asked ? what + ", which a user without CAP_NET_ADMIN is held to" : what);
     if (sends() && facts().send_buffer < 2 * std::min(send_buffer_least, asked))
-      add(severity::note, "send_buffer", bytes_text(facts().send_buffer) + " of send buffer were granted", "more wake-ups and a lower rate; no loss", sysctl("net.core.wmem_max", wmem_suggested));
+      add(severity::note, "send_buffer", bytes_text(facts().send_buffer / 2) + " of send buffer were granted, of " + bytes_text(std::min(send_buffer_least, asked)), "more wake-ups and a lower rate; no loss", sysctl("net.core.wmem_max", wmem_suggested));
   }
 
   void memberships() {
+    if (!uses_group()) return;
     if (facts().memberships_max && !facts().v6) {
       const auto needed = chosen(true).size();
       const std::string what = "one socket may join " + std::to_string(*facts().memberships_max) + " groups, and ddf joins " + std::to_string(needed);
@@ -325,7 +333,7 @@ class judge {
   void surroundings() {
     if (facts().own_network.value_or(false) && facts().container.empty())
       add(severity::note, "network_namespace", "this process is in a network namespace of its own", "its interfaces, limits and filters are not those of the host");
-    if (!facts().cloud.empty() && !chosen().empty() && options_.multicast != multicast_use::off)
+    if (!facts().cloud.empty() && !chosen().empty() && uses_group())
       add(severity::warning, "cloud", "this is a machine of " + facts().cloud, "its networks carry no multicast, unless one was set up for it; receivers are then served by unicast, one copy each", "--multicast off");
   }
 

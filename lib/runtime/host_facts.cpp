@@ -127,6 +127,10 @@ static host_interface describe_interface(host_access& host, const network_interf
   out.receive_ring = card.receive_ring;
   out.receive_ring_max = card.receive_ring_max;
   out.kind = kind_of(host, n, card.driver);
+  static constexpr std::array<std::string_view, 4> for_virtual_functions{"iavf", "i40evf", "ixgbevf", "igbvf"};
+  const std::string folder = "/sys/class/net/" + n.name;
+  out.virtual_function = std::ranges::find(for_virtual_functions, card.driver) != for_virtual_functions.end() ||
+                         (host.number(folder + "/ifindex") == n.index && !host.link(folder + "/device/physfn").empty());
   const std::string settings = group.v6 ? "/proc/sys/net/ipv6/conf/" : "/proc/sys/net/ipv4/conf/", forced = group.v6 ? "/force_mld_version" : "/force_igmp_version";
   if (!group.v6) {
     out.rp_filter = larger(setting(host, settings + "all/rp_filter"), setting(host, settings + n.name + "/rp_filter"));

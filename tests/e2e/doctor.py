@@ -83,7 +83,7 @@ class Doctor(unittest.TestCase):
                 "ipc_lock", "memlock_bytes", "hugepage_bytes", "hugepages_free", "receive_buffer_errors", "backlog_drops", "rp_filter_drops", "rdma", "lanes",
                 "firewall", "container", "own_network", "cloud"})
             self.assertEqual(set(one["facts"]["interfaces"][0]), {
-                "name", "index", "addresses", "up", "multicast", "loopback", "mtu", "kind", "driver", "bits_per_s", "receive_ring", "receive_ring_max", "rp_filter",
+                "name", "index", "addresses", "up", "multicast", "loopback", "virtual_function", "mtu", "kind", "driver", "bits_per_s", "receive_ring", "receive_ring_max", "rp_filter",
                 "forced_version", "querier_version", "chosen", "address", "passed_over", "datagram_bytes"})
             self.assertEqual([lane["lane"] for lane in one["facts"]["lanes"]], ["udp", "tcp", "shm", "verbs"])
             ranks = [SEVERITIES.index(f["severity"]) for f in one["findings"]]
@@ -151,6 +151,42 @@ class Doctor(unittest.TestCase):
         codes, before, after = json.loads(done.stdout)
         self.assertEqual(codes, [0, 0])
         self.assertEqual(before, after)
+
+    def inside(self, *commands):
+        """mcrecv's report in a namespace of its own, after `commands`."""
+        def prepare():
+            new_network()
+            for command in commands:
+                subprocess.run(command, shell=True, check=True, stdout=subprocess.DEVNULL)
+
+        try:
+            return report("mcrecv", inside=prepare)
+        except (subprocess.SubprocessError, PermissionError):
+            self.skipTest("no network namespace with these can be made here")
+
+    def test_faults_of_a_real_network_are_found(self):
+        network = [f"ip link add v{i} type veth peer name p{i} && ip link set p{i} up && ip link set v{i} up && ip address add 10.{i}.0.1/24 dev v{i}" for i in range(2)]
+        set_to = lambda value, *names: "; ".join(f"echo {value} > /proc/sys/net/ipv4/{name}" for name in names)
+        one = self.inside(*network, set_to(1, "conf/all/rp_filter"), set_to(2, "conf/v1/force_igmp_version", "igmp_max_memberships"))
+        self.assertEqual(finding(one, "interfaces")["severity"], "note")
+        self.assertIn("net.ipv4.conf.v0.rp_filter=2", finding(one, "rp_filter")["cure"])
+        self.assertIn("v1", finding(one, "membership_version")["what"])
+        self.assertEqual((finding(one, "memberships")["severity"], one["exit"]), ("problem", 1))
+        self.assertEqual(finding(one, "route")["severity"], "note")
+        self.assertEqual({n["name"]: n["kind"] for n in one["facts"]["interfaces"] if n["chosen"]}, {"lo": "loopback", "v0": "veth", "v1": "veth"})
+        one = self.inside(*network[:1], set_to(0, "conf/all/rp_filter", "conf/v0/rp_filter"), "ip route add 239.0.0.0/8 dev v0")
+        self.assertEqual((finding(one, "rp_filter"), finding(one, "membership_version"), one["exit"]), (None, None, 0))
+        self.assertEqual((finding(one, "route")["severity"], one["facts"]["route"]), ("ok", "v0"))
+
+    def test_packet_filters_are_seen(self):
+        table = "nft add table inet t && nft add chain inet t i '{ type filter hook input priority 0; policy %s; }'"
+        one = self.inside(table % "drop")
+        self.assertEqual((finding(one, "firewall")["severity"], one["facts"]["firewall"]["drops_input"]), ("warning", True))
+        self.assertEqual(one["facts"]["firewall"]["chains"], ["inet t i"])
+        one = self.inside(table % "accept")
+        self.assertEqual(finding(one, "firewall")["severity"], "ok", "a chain without rules that accepts all is nothing")
+        one = self.inside(table % "accept", "nft add rule inet t i udp dport 9 drop")
+        self.assertEqual((finding(one, "firewall")["severity"], one["facts"]["firewall"]["drops_input"]), ("note", False))
 
     def test_a_host_without_a_network_has_a_problem(self):
         def bare():

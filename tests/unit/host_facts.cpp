@@ -157,6 +157,15 @@ BOOST_AUTO_TEST_CASE(the_kind_of_an_interface_is_believed_only_of_our_own_namesp
   BOOST_TEST(facts().interfaces[1].kind == "infiniband");
   host.write("/sys/class/net/eth0/ifindex", "9\n");
   BOOST_TEST(facts().interfaces[1].kind == "");
+  BOOST_TEST(!facts().interfaces[1].virtual_function);
+  host.write("/sys/class/net/eth0/ifindex", "2\n");
+  fs::create_directories(host.real("/sys/class/net/eth0/device"));
+  fs::create_symlink("../0000:81:00.0", host.real("/sys/class/net/eth0/device/physfn"));
+  BOOST_TEST(facts().interfaces[1].virtual_function);
+  host.write("/sys/class/net/eth0/ifindex", "9\n");
+  BOOST_TEST(!facts().interfaces[1].virtual_function);
+  host.asked_card.driver = "iavf";
+  BOOST_TEST(facts().interfaces[1].virtual_function);
   host.asked_card.driver = "veth";
   BOOST_TEST(facts().interfaces[1].kind == "veth");
 }

@@ -24,6 +24,11 @@ std::string speed_text(const host_interface& n) {
   return n.bits_per_s == 0 ? "-" : rate_text(static_cast<double>(n.bits_per_s) / 8);
 }
 
+std::string kind_text(const host_interface& n) {
+  if (n.kind.empty()) return n.driver.empty() ? "-" : printable(n.driver);
+  return printable(n.kind) + (n.driver.empty() || n.driver == n.kind ? "" : " (" + printable(n.driver) + ")");
+}
+
 std::string chosen_text(const host_report& r) {
   const auto& c = r.choice;
   std::string out = fmt::format("chosen ({})\n", r.role == host_role::sender ? "as a sender" : "as a receiver");
@@ -42,7 +47,7 @@ std::string chosen_text(const host_report& r) {
 std::string interfaces_text(const host_facts& f) {
   std::vector<row> rows{{"name", "MTU", "speed", "kind", "addresses", ""}};
   for (const auto& n : f.interfaces)
-    rows.push_back({printable(n.name), std::to_string(n.mtu), speed_text(n), n.kind.empty() ? "-" : printable(n.kind),
+    rows.push_back({printable(n.name), std::to_string(n.mtu), speed_text(n), kind_text(n),
                     n.addresses.empty() ? "-" : joined(n.addresses, " "),
                     n.chosen ? "chosen" : printable(n.passed_over)});
   return "interfaces\n" + table(rows, 2, "  ") +
@@ -51,9 +56,9 @@ std::string interfaces_text(const host_facts& f) {
 
 std::string limits_text(const host_facts& f) {
   std::vector<row> rows;
-  rows.push_back({"receive buffer", fmt::format("{} granted, as the kernel counts (net.core.rmem_max {})",
-                                                bytes_text(f.receive_buffer), limit_text(f.rmem_max))});
-  rows.push_back({"send buffer", fmt::format("{} granted (net.core.wmem_max {})", bytes_text(f.send_buffer),
+  rows.push_back({"receive buffer", fmt::format("{} granted (net.core.rmem_max {})",
+                                                bytes_text(f.receive_buffer / 2), limit_text(f.rmem_max))});
+  rows.push_back({"send buffer", fmt::format("{} granted (net.core.wmem_max {})", bytes_text(f.send_buffer / 2),
                                              limit_text(f.wmem_max))});
   rows.push_back({"many packets in one call",
                   f.gso && f.gro ? "GSO and GRO" : f.gso ? "GSO, no GRO" : f.gro ? "GRO, no GSO" : "neither GSO nor GRO"});
@@ -117,6 +122,7 @@ json interface_json(const host_interface& n) {
           {"up", n.up},
           {"multicast", n.multicast},
           {"loopback", n.loopback},
+          {"virtual_function", n.virtual_function},
           {"mtu", n.mtu},
           {"kind", n.kind},
           {"driver", n.driver},
