@@ -71,7 +71,13 @@ class judge {
   }
   const host_facts& facts() const { return report_.facts; }
   bool sends() const { return report_.role == host_role::sender; }
-  bool named() const { return !options_.interfaces.empty() || !options_.source.empty(); }
+  bool named() const { return !interfaces_why().empty(); }
+  /// By which option the interfaces were named; empty: by none.
+  std::string interfaces_why() const {
+    if (!options_.interfaces.empty()) return "named by --interface";
+    if (options_.group.find('%') != std::string::npos) return "named in --group";
+    return sends() && !options_.source.empty() ? "the one with the address of --source" : "";
+  }
   bool uses_group() const { return options_.multicast != multicast_use::off; }
   std::string other_networks_too() const { return sends() ? "it announces on each" : "it joins on each"; }
 
@@ -93,9 +99,7 @@ class judge {
       if (smallest == nullptr || n->datagram_bytes < smallest->datagram_bytes) smallest = n;
     }
     if (smallest == nullptr) return;
-    c.interfaces_why = !options_.interfaces.empty() ? "named by --interface"
-                       : sends() && !options_.source.empty() ? "the one with the address of --source"
-                       : "every one that is up, can multicast and has an " + family() + " address";
+    c.interfaces_why = named() ? interfaces_why() : "every one that is up, can multicast and has an " + family() + " address";
     c.datagram_bytes = smallest->datagram_bytes;
     const std::string headers = facts().v6 ? " less 48 bytes of IPv6 and UDP headers" : " less 28 bytes of IPv4 and UDP headers";
     if (options_.mtu != 0 && options_.mtu <= smallest->mtu) c.datagram_why = "--mtu " + std::to_string(options_.mtu) + headers;

@@ -155,7 +155,7 @@ static void choose(host_facts& facts, const result<network_plan>& plan, const st
       n.datagram_bytes = datagram_bytes(all[i], group.v6, mtu_option);
     } else {
       n.passed_over = unsuitable(all[i], group);
-      if (n.passed_over.empty()) n.passed_over = !plan ? "is not used, because nothing is" : plan->interfaces_named || plan->source ? "is not among those named" : "is beyond the 16 that are used";
+      if (n.passed_over.empty()) n.passed_over = !plan ? "is not used, because nothing is" : plan->interfaces_named ? "is not among those named" : "is beyond the 16 that are used";
     }
   }
 }

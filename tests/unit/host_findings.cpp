@@ -117,6 +117,7 @@ const std::vector<fault>& faults() {
       {"interfaces", s::problem, "matches none", [](c& x) { x.facts.unusable = {errc::invalid_argument, 0, "interface 'eth7' matches none of: lo, eth0"}; for (auto& n : x.facts.interfaces) n.chosen = false; }},
       {"interfaces", s::warning, "only the loopback", [](c& x) { eth0(x).chosen = false; eth0(x).passed_over = "is down"; }},
       {"interfaces", s::note, "2 interfaces", second_network, [](c& x) { second_network(x); x.options.interfaces = {"eth0", "eth1"}; }},
+      {"interfaces", s::note, "joins on each", [](c& x) { second_network(x); by_source(x); }, [](c& x) { second_network(x); x.options.group = "[ff15::77:7%eth0]:7700"; }},
       {"interface_passed_over", s::warning, "ip link set dev eth1 up", [](c& x) { second_network(x); x.options.interfaces = {"eth0", "eth1"}; auto& n = x.facts.interfaces[2]; n.chosen = n.up = false; n.passed_over = "is down"; },
        [](c& x) { second_network(x); auto& n = x.facts.interfaces[2]; n.chosen = n.up = false; n.passed_over = "is down"; }},
       {"interface_passed_over", s::note, "multicast on", [](c& x) { second_network(x); auto& n = x.facts.interfaces[2]; n.chosen = n.multicast = false; n.passed_over = "cannot multicast"; },
