@@ -13,12 +13,6 @@ std::string_view name(severity s) {
   return i < names.size() ? names[i] : "unknown";
 }
 
-std::string_view name(repair_lane lane) {
-  static constexpr std::array<std::string_view, 5> names{"auto", "udp", "tcp", "shm", "verbs"};
-  const auto i = static_cast<std::size_t>(lane);
-  return i < names.size() ? names[i] : "unknown";
-}
-
 namespace {
 
 constexpr std::uint64_t receive_buffer_least = 1 << 20;   // granted; the subscriber warns below it, too
@@ -123,11 +117,14 @@ class judge {
 
   void choose_lane() {
     host_choice& c = report_.choice;
-    const repair_lane wanted = options_.repair == repair_lane::automatic ? repair_lane::udp : options_.repair;
-    const lane_facts* found = lane(wanted);
-    if (found == nullptr || !found->usable) return;
-    c.repair = name(wanted);
-    c.repair_why = options_.repair == repair_lane::automatic ? "what auto takes: " + found->what : "--repair " + c.repair + ": " + found->what;
+    const bool automatic = options_.repair == repair_lane::automatic;
+    const auto usable = [this](repair_lane l) { const lane_facts* f = lane(l); return f != nullptr && f->usable ? f : nullptr; };
+    const lane_facts* found = automatic ? usable(repair_lane::verbs) : usable(options_.repair);
+    if (automatic && found == nullptr) found = usable(repair_lane::tcp);
+    if (automatic && found == nullptr) found = usable(repair_lane::udp);
+    if (found == nullptr) return;
+    c.repair = name_of(found->lane);
+    c.repair_why = automatic ? "what auto takes with a host that has it too, of 16 KiB or more; within a host it is shared memory: " + found->what : "--repair " + c.repair + ": " + found->what;
   }
 
   // --- interfaces -----------------------------------------------------------------------------------------------------
@@ -346,7 +343,7 @@ class judge {
   void repair() {
     if (options_.repair != repair_lane::automatic) {
       const lane_facts* found = lane(options_.repair);
-      const std::string wanted(name(options_.repair));
+      const std::string wanted(name_of(options_.repair));
       if (found == nullptr || !found->usable) {
         add(severity::problem, "repair_lane", "--repair " + wanted + ": " + (found == nullptr || found->what.empty() ? "not usable here" : found->what), "losses cannot be repaired in this way", "--repair auto");
         if (report_.choice.problem.code == errc::ok) report_.choice.problem = {errc::unsupported, 0, "--repair " + wanted + " is not usable here"};

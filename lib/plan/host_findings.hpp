@@ -3,6 +3,7 @@
 // A pure function, so that every finding can be tested without a host that has the fault.
 #pragma once
 #include <ddf/doctor.hpp>
+#include "lib/model/lane_set.hpp"
 
 namespace ddf {
 
@@ -13,6 +14,5 @@ namespace ddf {
 host_report judge_host(host_facts facts, const network_options& options, host_role role);
 
 /// "udp", "tcp": what --repair calls it.
-std::string_view name(repair_lane lane);
 
 }  // namespace ddf

@@ -19,8 +19,8 @@
 #include <cstring>
 #include <memory>
 
-#include "lib/runtime/repair_lanes.hpp"
 #include "lib/store/descriptor.hpp"
+#include "transports/fabric/fabric_endpoint.hpp"
 #include "transports/udp/socket_address.hpp"
 #include "transports/udp/udp_socket.hpp"
 
@@ -190,6 +190,9 @@ std::uint64_t host_access::memlock_bytes() {
   return limit.rlim_cur == RLIM_INFINITY ? host_facts::no_limit : limit.rlim_cur;
 }
 
-result<std::string> host_access::lane(repair_lane wanted, const std::string& local_address) { return lane_text(wanted, local_address); }
+result<std::string> host_access::lane(repair_lane wanted, const std::string& local_address) {
+  if (wanted == repair_lane::udp || wanted == repair_lane::automatic) return "NACKs, answered by multicast or unicast";
+  return find_fabric(wanted, local_address);
+}
 
 }  // namespace ddf

@@ -111,8 +111,6 @@ class CommandLine(unittest.TestCase):
     def test_what_a_later_version_will_know_is_refused_in_other_words_than_a_typing_error(self):
         for program in QUICK:
             arguments = ["file"] if program == "mcsend" else []
-            for lane in ("verbs", "tcp", "shm"):
-                self.refused(program, "--repair", lane, *arguments, says=[f"'{lane}' is not in this version", "UDP"])
             self.refused(program, "--transport", "verbs", *arguments, says=["'verbs' is not in this version", "UDP"])
 
     def test_unknown_options_and_missing_values(self):

@@ -165,8 +165,9 @@ void add_network_options(command_line& line, common_options& options) {
        .default_text = "try",
        .set = [&](const std::string& text) { return set_multicast(network, text); }});
   line.add({.name = "repair",
-            .value = "auto|udp",
-            .help = "how losses are repaired (default auto: UDP)",
+            .value = "auto|verbs|tcp|shm|udp",
+            .help = "how one receiver gets what it alone misses: it reads it from the sender's memory, by RDMA, TCP or "
+                    "shared memory, or is sent it (default auto: the best that both sides have)",
             .default_text = "auto",
             .set = [&](const std::string& text) { return set_repair(network, text); }});
   line.add({.name = "transport",

@@ -89,7 +89,7 @@ std::string rdma_text(const host_facts& f) {
   auto out = "RDMA\n" + table(rows, 0, "  ") + "repair lanes\n";
   rows.clear();
   for (const auto& lane : f.lanes)
-    rows.push_back({std::string(name(lane.lane)), lane.usable ? "usable" : "no", printable(lane.what)});
+    rows.push_back({std::string(name_of(lane.lane)), lane.usable ? "usable" : "no", printable(lane.what)});
   return out + table(rows, 0, "  ");
 }
 
@@ -159,7 +159,7 @@ json facts_json(const host_facts& f) {
   json interfaces = json::array(), rdma = json::array(), lanes = json::array();
   for (const auto& n : f.interfaces) interfaces.push_back(interface_json(n));
   for (const auto& d : f.rdma) rdma.push_back(rdma_json(d));
-  for (const auto& l : f.lanes) lanes.push_back({{"lane", name(l.lane)}, {"usable", l.usable}, {"what", l.what}});
+  for (const auto& l : f.lanes) lanes.push_back({{"lane", name_of(l.lane)}, {"usable", l.usable}, {"what", l.what}});
   return {{"interfaces", std::move(interfaces)},
           {"route", f.route},
           {"receive_buffer", f.receive_buffer},
