@@ -22,6 +22,9 @@ namespace ddf {
 using namespace std::chrono_literals;
 
 namespace {
+// Waiting on the provider's descriptor costs little when idle; looking again at once for a while spares two wake-ups when busy.
+// Measured on two cores, tcp, reads one by one: 4 KiB in 112 us without looking again, 35 us with 50 us of it (200 us: no better);
+// 64 MiB alike. Idle and connected: 0.05 % of a core. 64 KiB every 5 ms: 2.3 % without, 2.9 % with, 5.4 % with 200 us.
 constexpr auto spin = 50us;              // looks again at once while something happened this lately
 constexpr auto nap_first = 50us, nap_max = 1000us;   // between looks, where nothing wakes us
 constexpr auto wait_max = 100ms;         // between looks, where the provider does

@@ -50,7 +50,7 @@ std::string_view fabric_cure(std::string_view provider, fabric_step step, int co
   const bool verbs = over(provider, "verbs"), process = over(provider, process_provider);
   switch (step) {
     case fabric_step::find:
-      if (verbs) return "no RDMA device has this address; ibv_devinfo lists devices, and libibverbs needs the one's driver (rdma-core)";
+      if (verbs) return "no RDMA device is there, or none has this address; ibv_devinfo lists devices, and libibverbs needs the one's driver (rdma-core)";
       return "the address must be one of this host's; ip address lists them";
     case fabric_step::queue:
     case fabric_step::enable:

@@ -70,6 +70,8 @@ result<owned_info> find_provider(fabric_calls& calls, repair_lane lane, const st
     if (::inet_pton(AF_INET6, local_address.c_str(), bytes.data()) == 1) format = FI_SOCKADDR_IN6;
     else if (::inet_pton(AF_INET, local_address.c_str(), bytes.data()) != 1)
       return fail(errc::invalid_argument, local_address + " is not a numeric IPv4 or IPv6 address");
+    if (std::ranges::all_of(std::span(bytes).first(format == FI_SOCKADDR_IN6 ? 16 : 4), [](unsigned char b) { return b == 0; }))
+      return fail(errc::invalid_argument, "peers cannot reach " + local_address + "; name the address of one interface, or none");
     if (const int e = check_local(bytes, format == FI_SOCKADDR_IN6); e != 0) return fail(errc::invalid_argument, local_address + " is not an address of this host; ip address lists them", e);
   }
   if (const auto there = calls.load(); !there) return tl::unexpected(there.error());

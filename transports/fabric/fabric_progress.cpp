@@ -14,9 +14,11 @@ using namespace std::chrono_literals;
 
 namespace {
 constexpr auto silence_max = 250ms;      // of a peer with something overdue, before its connection is ended
-constexpr auto cut_again = 1s;           // without effect: the peer's address is removed
+constexpr auto cut_again = 1s;           // without effect: once more
 constexpr auto backoff_first = 100us, backoff_max = 20000us;
 constexpr auto lost_pause = 20ms;        // ofi_rxm learns of a lost connection at most 10 ms later, and fails what comes before that
+
+std::string_view name_of(const remote_read& r) { return {reinterpret_cast<const char*>(r.peer.data()), r.peer.size()}; }
 }  // namespace
 
 fabric_progress::fabric_progress(fabric_handles& handles, const fabric_options& options, fabric_counts& counts)
@@ -44,8 +46,7 @@ void fabric_progress::add(time_point now, remote_read r, fabric_endpoint::answer
 void fabric_progress::enqueue(transfer& t) {
   if (t.waits) return;
   if (t.at == nullptr) {
-    const std::string name(reinterpret_cast<const char*>(t.r.peer.data()), t.r.peer.size());
-    t.at = place(name);
+    t.at = place(name_of(t.r));
     if (t.at != nullptr) ++t.at->transfers;
   }
   t.waits = true;
@@ -58,7 +59,7 @@ void fabric_progress::enqueue(transfer& t) {
 }
 
 // The peer of that name; null when there are as many as there may be and all have something to do.
-fabric_progress::peer* fabric_progress::place(const std::string& name) {
+fabric_progress::peer* fabric_progress::place(std::string_view name) {
   auto it = peers_.find(name);
   if (it == peers_.end()) {
     if (peers_.size() >= peers_max_) {
@@ -71,7 +72,7 @@ fabric_progress::peer* fabric_progress::place(const std::string& name) {
       std::erase(late_, &old);
       peers_.erase(peers_.find(old.name));
     }
-    it = peers_.try_emplace(name).first;
+    it = peers_.try_emplace(std::string(name)).first;
     it->second.name = name;
     it->second.used = by_use_.insert(by_use_.end(), &it->second);
   }
@@ -84,7 +85,7 @@ void fabric_progress::remove_address(peer& p) {
   if (!h_.by_process) h_.calls.av_remove(h_.av, p.handle);
 }
 
-std::optional<fabric_progress::range> fabric_progress::next_range(transfer& t) {
+std::optional<fabric_progress::range> fabric_progress::next_range(const transfer& t) const {
   if (!t.again.empty()) return t.again.back();
   if (t.given < t.r.bytes) return range{t.given, std::min(piece_bytes_, t.r.bytes - t.given)};
   return std::nullopt;
@@ -94,7 +95,7 @@ bool fabric_progress::post(time_point now) {
   if (broken_) return false;
   while (!homeless_.empty()) {
     transfer& t = *homeless_.front();
-    peer* const p = place(std::string(reinterpret_cast<const char*>(t.r.peer.data()), t.r.peer.size()));
+    peer* const p = place(name_of(t.r));
     if (p == nullptr) break;
     homeless_.pop_front();
     t.waits = false;
@@ -289,10 +290,10 @@ void fabric_progress::expire(time_point now) {
   }
   for (std::size_t i = 0; i < late_.size();) {
     peer& p = *late_[i];
-    if (p.cutting && !p.removed && now >= p.cut_at + cut_again) {
-      p.removed = true;
+    if (p.cutting && !p.held && now >= p.cut_at + cut_again) {
+      p.held = true;
       tally(counts_.held, p.overdue);
-      remove_address(p);
+      end_connection(p);
     } else if (!p.cutting && p.overdue > 0 && now >= p.heard + silence_max) {
       cut(p, now);
     }
@@ -308,14 +309,17 @@ void fabric_progress::expire(time_point now) {
 // Makes the provider give back the memory it may still write to.
 void fabric_progress::cut(peer& p, time_point now) {
   p.cutting = true;
-  p.removed = false;
+  p.held = false;
   p.cut_at = now;
   p.connected = false;
   tally(counts_.cut);
   if (std::ranges::find(late_, &p) == late_.end()) late_.push_back(&p);
-  if (h_.by_socket && cut_connections(h_.native_address(), h_.native_address(std::as_bytes(std::span(p.name)))) > 0) return;
-  p.removed = true;
-  remove_address(p);
+  end_connection(p);
+}
+
+void fabric_progress::end_connection(peer& p) {
+  if (h_.by_socket) cut_connections(h_.native_address(), h_.native_address(std::as_bytes(std::span(p.name))));
+  else if (p.known) remove_address(p);
 }
 
 void fabric_progress::after_cut(peer& p, time_point now) {
@@ -331,7 +335,7 @@ fabric_progress::time_point fabric_progress::next() const {
     if (!broken_ && !p->cutting && p->in_flight < per_peer_max_ && !free_.empty()) t = std::min(t, p->next_try);
   for (const peer* p : late_) {
     if (!p->cutting) t = std::min<time_point>(t, p->heard + silence_max);
-    else if (!p->removed) t = std::min<time_point>(t, p->cut_at + cut_again);
+    else if (!p->held) t = std::min<time_point>(t, p->cut_at + cut_again);
   }
   return t;
 }

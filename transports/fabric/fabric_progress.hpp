@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 #include "transports/fabric/fabric_endpoint.hpp"
 #include "transports/fabric/fabric_handles.hpp"
@@ -77,7 +78,7 @@ class fabric_progress {
     bool connected = false;
     bool listed = false;            // is in ready_
     bool cutting = false;
-    bool removed = false;           // while cutting: its address too
+    bool held = false;              // while cutting: to no effect yet
     std::deque<transfer*> waiting;  // have something to give
     std::uint32_t in_flight = 0, transfers = 0, overdue = 0;
     time_point next_try{}, heard{}, cut_at{};
@@ -85,16 +86,17 @@ class fabric_progress {
     std::list<peer*>::iterator used;   // in by_use_
   };
 
-  peer* place(const std::string& name);
+  peer* place(std::string_view name);
   void remove_address(peer& p);
   void enqueue(transfer& t);
   bool give(peer& p, time_point now);
-  std::optional<range> next_range(transfer& t);
+  std::optional<range> next_range(const transfer& t) const;
   void ended(operation& o, int code, int provider_code, time_point now);
   void settle(transfer& t);
   void fail_waiting(peer& p, const error& e);
   void withdraw(transfer& t);
   void cut(peer& p, time_point now);
+  void end_connection(peer& p);
   void after_cut(peer& p, time_point now);
   void answer(transfer& t, result<void> outcome);
   error too_late(const transfer& t) const;
