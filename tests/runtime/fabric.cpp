@@ -435,13 +435,19 @@ static result<void> read_now(fabric_endpoint& a, const remote_read& r) {
   return done.one();
 }
 
+// Until so many more operations are on their way, or it takes too long.
+static void wait_for_splits(const fabric_endpoint& a, std::uint64_t splits) {
+  const auto end = std::chrono::steady_clock::now() + 30s;
+  while (a.count().splits < splits && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+}
+
 // Reads all of what is served, again and again; what `meanwhile` does happens while a read is on its way.
 template <class Meanwhile>
 static std::vector<result<void>> read_through(fabric_endpoint& a, const remote_read& r, std::size_t reads, Meanwhile&& meanwhile) {
   answers done;
   const std::uint64_t before = a.count().splits;
   for (std::size_t i = 0; i < reads; ++i) a.read(r, done.take(i));
-  while (a.count().splits < before + 3) std::this_thread::yield();   // operations are on their way
+  wait_for_splits(a, before + 3);
   meanwhile();
   std::vector<result<void>> out(reads);
   for (auto& [i, e] : done.wait(reads)) out[i] = std::move(e);
@@ -532,7 +538,7 @@ BOOST_AUTO_TEST_CASE(an_endpoint_that_goes_answers_all_that_was_asked) {
     auto a = open(repair_lane::tcp);
     const auto memory = a->register_memory(target), other_memory = a->register_memory(other);
     for (std::size_t i = 0; i < 30; ++i) a->read(i % 2 == 0 ? peer.read(**memory, 60s) : stopped.read(**other_memory, 60s), done.take(i));
-    while (a->count().splits < 10) std::this_thread::yield();
+    wait_for_splits(*a, 10);
     stopped.signal(SIGSTOP);
     const auto start = std::chrono::steady_clock::now();
     a.reset();
