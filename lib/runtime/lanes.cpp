@@ -54,6 +54,13 @@ lane_offer offered_lanes(repair_lane wanted) {
   return o;
 }
 
+result<void> check_lane(repair_lane wanted, const std::string& local_address) {
+  if (wanted == repair_lane::automatic || wanted == repair_lane::udp) return {};
+  if (auto found = find_fabric(wanted, local_address); !found)
+    return fail(found.error().code, "repair " + std::string(name_of(wanted)) + ": " + found.error().what + "; --repair auto takes what there is", found.error().os);
+  return {};
+}
+
 lanes::~lanes() {
   for (auto& [what, e] : entries_)
     if (e.opening.joinable()) e.opening.join();

@@ -23,6 +23,9 @@ namespace ddf {
 /// it is first needed. Cost: a look at a folder.
 lane_offer offered_lanes(repair_lane wanted);
 
+/// Whether a lane that was asked for by name is here. Errors: unsupported and others of find_fabric(), naming the option.
+result<void> check_lane(repair_lane wanted, const std::string& local_address);
+
 /// Endpoints with an arena each, by lane and local address, opened on a thread of their own when first asked for. One that failed is
 /// tried again after a while. Used from the loop's thread.
 class lanes {

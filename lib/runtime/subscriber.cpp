@@ -493,6 +493,8 @@ result<std::unique_ptr<subscriber>> subscriber::open(const subscriber_options& o
   for (const std::string& s : plan->interfaces.skipped)
     if (options.log) options.log(plan->interfaces_named ? log_level::warning : log_level::debug, "interface " + s);
   const std::string rails = describe(plan->interfaces.rails, plan->group);
+  const endpoint* local = plan->interfaces.rails.empty() ? nullptr : plan->interfaces.rails.front().address_for(plan->group);
+  if (auto ok = check_lane(options.repair, local == nullptr ? std::string() : address_text(*local)); !ok) return tl::unexpected(ok.error());
   auto s = std::make_unique<subscriber_impl>(options, std::move(*plan));
   if (auto ok = s->open_all(); !ok) return tl::unexpected(ok.error());
   if (options.log) options.log(log_level::info, "listening on " + rails);
