@@ -168,6 +168,7 @@ class sender {
     range_set direct;                                       // to be sent to it alone
     lane_offer reads;                                       // by its word
     repair_lane lane = repair_lane::udp;                    // by which it is served alone
+    bool lane_proven = false;                               // it has read by it
     lane_set lanes_failed;
     time_point lanes_again = never;                         // when those that failed are tried again
     std::uint32_t lane_failures = 0;
@@ -248,11 +249,13 @@ class sender {
     std::vector<range> segments;
     std::uint64_t bytes = 0;
     repair_lane lane = repair_lane::tcp;
+    bool trial = false;                    // of a lane that is not proven: all of it is sent by UDP as well
     std::optional<granted_memory> where;   // nothing: the shell prepares it
     time_point sent{}, expires{};
   };
   void choose_lane(member& m);
-  bool serves_by_read(const member& m) const;
+  bool has_enough_to_read(const member& m) const;
+  bool serves_by_read(const member& m) const { return m.lane_proven && has_enough_to_read(m); }
   void want_direct(member& m, const range& r);           // what is not on its way to it already
   void send_grant(time_point now, std::uint64_t id, open_grant& g);
   void repeat_grants(time_point now, const member& m, const range& asked);

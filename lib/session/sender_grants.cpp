@@ -11,16 +11,20 @@ namespace ddf {
 using namespace std::chrono_literals;
 
 static constexpr duration repeat_least = 5ms;        // a GRANT that was lost is not noticed earlier
+static constexpr std::uint32_t trial_bytes = 64 << 10;
+static constexpr duration trial_again = 40ms;
 static constexpr duration quarantine = 10s;          // of a lane that failed; doubles with each failure
 
 void sender::choose_lane(member& m) {
   lane_offer theirs = m.reads;
   theirs.lanes.bits = static_cast<std::uint8_t>(theirs.lanes.bits & ~m.lanes_failed.bits);
+  const repair_lane before = m.lane;
   m.lane = best_lane(options_.reads, theirs);
+  if (m.lane != before) m.lane_proven = options_.reads_required;
 }
 
-// Little is sent by UDP, which is one round trip; but what is left over after grants goes the same way as they did.
-bool sender::serves_by_read(const member& m) const {
+// Little is sent by UDP, which is one round trip.
+bool sender::has_enough_to_read(const member& m) const {
   return m.lane != repair_lane::udp && (options_.reads_required || m.direct.count() * layout_.segment_bytes() >= options_.read_bytes_least);
 }
 
@@ -40,7 +44,11 @@ bool sender::next_grant(time_point now, grant_segments& out, std::uint32_t& whom
   const auto n = static_cast<std::uint32_t>(members_.size());
   for (std::uint32_t k = 0; k < n; ++k) {
     member& m = members_[(next_direct_ + k) % n];
-    if (m.state != member_state::active || m.direct.empty() || m.grants >= options_.grants_each || (served == repairs_for::loop && !m.in_loop) || !serves_by_read(m)) continue;
+    if (m.state != member_state::active || m.direct.empty() || m.grants >= options_.grants_each || (served == repairs_for::loop && !m.in_loop) || !has_enough_to_read(m)) continue;
+    // Whether a firewall lets reads through is seen by a small one, while UDP goes on.
+    const bool trial = !m.lane_proven;
+    if (trial && m.grants != 0) continue;
+    const std::uint32_t most = trial ? std::min(options_.grant_bytes, trial_bytes) : options_.grant_bytes;
     out.segments.clear();
     out.bytes = 0;
     bool full = false;
@@ -54,7 +62,7 @@ bool sender::next_grant(time_point now, grant_segments& out, std::uint32_t& whom
           continue;
         }
         const std::uint64_t bytes = layout_.segment(s).bytes;
-        if (out.bytes + bytes > options_.grant_bytes) {
+        if (out.bytes + bytes > most) {
           full = true;
           break;
         }
@@ -67,6 +75,7 @@ bool sender::next_grant(time_point now, grant_segments& out, std::uint32_t& whom
     whom = (next_direct_ + k) % n;
     next_direct_ = (whom + 1) % n;
     for (const range& r : out.segments) {
+      if (trial) break;
       direct_segments_ -= m.direct.erase(r.first, r.last);
       m.granted.insert(r.first, r.last);
     }
@@ -75,7 +84,7 @@ bool sender::next_grant(time_point now, grant_segments& out, std::uint32_t& whom
     out.id = ++last_grant_;
     out.lane = m.lane;
     out.rail = m.where.rail;
-    grants_[out.id] = {whom, out.segments, out.bytes, m.lane, std::nullopt, now, now + options_.grant_life};
+    grants_[out.id] = {whom, out.segments, out.bytes, m.lane, trial, std::nullopt, now, now + options_.grant_life};
     return true;
   }
   return false;
@@ -92,8 +101,10 @@ void sender::handle_granted(time_point now, std::uint64_t id, result<granted_mem
   member& m = members_[g.whom];
   const auto segments = g.segments;
   const repair_lane lane = g.lane;
+  const bool trial = g.trial;
   close_grant(id);
   lane_failed(now, m, lane, describe(r.error()));
+  if (trial) return;
   for (const range& s : segments) direct_segments_ += m.direct.insert(s.first, s.last);
 }
 
@@ -116,7 +127,8 @@ void sender::close_grant(std::uint64_t id) {
   const auto it = grants_.find(id);
   DDF_ASSERT(it != grants_.end());
   member& m = members_[it->second.whom];
-  for (const range& r : it->second.segments) m.granted.erase(r.first, r.last);
+  if (!it->second.trial)
+    for (const range& r : it->second.segments) m.granted.erase(r.first, r.last);
   --m.grants;
   grants_.erase(it);
   out_.push_back(release_grant{id});
@@ -134,6 +146,7 @@ void sender::on(time_point now, path from, const release& r) {
       counters_.read_bytes += it->second.bytes;
       m->last_gain = now;
       m->lane_failures = 0;
+      m->lane_proven = m->lane_proven || m->lane == lane;
     }
     close_grant(id);
     if (r.failed && m->lane == lane) lane_failed(now, *m, lane, r.reason);
@@ -152,7 +165,9 @@ void sender::lane_failed(time_point now, member& m, repair_lane lane, const std:
 void sender::check_grants(time_point now) {
   for (auto it = grants_.begin(); it != grants_.end();) {
     const auto [id, whom, lane, late] = std::tuple(it->first, it->second.whom, it->second.lane, now >= it->second.expires);
+    open_grant& g = it->second;
     ++it;
+    if (!late && g.trial && g.where && now - g.sent > std::max<duration>(2 * members_[whom].rtt, trial_again)) send_grant(now, id, g);   // nobody asks for it again
     if (!late) continue;
     close_grant(id);   // what is read of it from now on has another stamp, or none
     if (members_[whom].lane == lane) lane_failed(now, members_[whom], lane, "nothing was heard of it in time");
