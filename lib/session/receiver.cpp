@@ -152,6 +152,8 @@ void receiver::on(time_point now, path from, const welcome& w) {
   if (w.refused == refusal::full) return finish(now, {errc::refused, 0, "the sender refused this host: it serves as many receivers as it can"});
   if (w.refused == refusal::not_multicast)
     return finish(now, {errc::no_multicast, 0, "no multicast arrives here, and the sender requires it: check the interface, the firewall and the switch's IGMP snooping"});
+  if (w.refused == refusal::no_lane)
+    return finish(now, {errc::refused, 0, "the sender refused this host: it repairs by a lane only that is not offered here. Give both sides the same --repair, or leave it at auto; see mcrecv --doctor"});
   if (w.token.value == 0) return drop("malformed");
   if (token_.value == 0) {
     times_.joined = now;

@@ -71,11 +71,12 @@ BOOST_AUTO_TEST_CASE(without_a_common_lane_all_goes_by_udp) {
 }
 
 BOOST_AUTO_TEST_CASE(a_lane_that_is_required_and_missing_is_refused_by_name) {
-  for (const bool at_the_sender : {true, false}) {
+  for (const auto& [at_the_sender, deaf] : {std::pair(true, false), std::pair(false, false), std::pair(true, true), std::pair(false, true)}) {
     scenario_options o = reading(1, 1 << 20);
     (at_the_sender ? o.receiver.engine.reads : o.sender.engine.reads) = {};
     (at_the_sender ? o.sender.engine.reads_required : o.receiver.engine.reads_required) = true;
     scenario s(o);
+    s.net().block(s.receiver(0).node()).multicast_in = deaf;
     expect_end(s, 30s);
     BOOST_TEST(!s.sender().succeeded());
     BOOST_REQUIRE(s.receiver(0).outcome());
