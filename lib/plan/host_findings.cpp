@@ -124,7 +124,7 @@ class judge {
     if (automatic && found == nullptr) found = usable(repair_lane::udp);
     if (found == nullptr) return;
     c.repair = name_of(found->lane);
-    c.repair_why = automatic ? "what auto takes with a host that has it too, of 16 KiB or more; within a host it is shared memory: " + found->what : "--repair " + c.repair + ": " + found->what;
+    c.repair_why = automatic ? "what auto takes with a host that has it too, for who misses much; within a host it is shared memory, else UDP: " + found->what : "--repair " + c.repair + ": " + found->what;
   }
 
   // --- interfaces -----------------------------------------------------------------------------------------------------

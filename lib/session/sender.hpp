@@ -57,6 +57,8 @@ struct sender_options {
   std::uint32_t grant_bytes = 1 << 20;       // of segments in one grant
   std::uint32_t grants_max = 32, grants_each = 4;   // open at one time, in all and to one receiver
   std::uint32_t read_bytes_least = 16 << 10; // less is sent by UDP: a grant and a read are two round trips
+  std::uint64_t read_after = 1 << 20;        // bytes that a receiver is sent alone before its lane is tried …
+  std::uint64_t read_after_tcp = 64 << 20;   // … and by TCP, which saves little, and for which both sides load a large library
   duration grant_life = std::chrono::seconds(10);      // one that is not released for so long is taken back
   duration silence = std::chrono::seconds(5);          // a receiver unheard for so long is lost
   std::uint64_t sequence_first = 0;                    // tests start near the wrap of its low 32 bits

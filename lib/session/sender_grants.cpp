@@ -25,7 +25,11 @@ void sender::choose_lane(member& m) {
 
 // Little is sent by UDP, which is one round trip.
 bool sender::has_enough_to_read(const member& m) const {
-  return m.lane != repair_lane::udp && (options_.reads_required || m.direct.count() * layout_.segment_bytes() >= options_.read_bytes_least);
+  if (m.lane == repair_lane::udp) return false;
+  if (options_.reads_required) return true;
+  const std::uint64_t waiting = m.direct.count() * layout_.segment_bytes();
+  const std::uint64_t after = m.lane == repair_lane::tcp ? options_.read_after_tcp : options_.read_after;
+  return waiting >= options_.read_bytes_least && (m.lane_proven || m.repaired_bytes + waiting >= after);
 }
 
 void sender::want_direct(member& m, const range& r) {

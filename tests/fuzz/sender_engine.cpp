@@ -43,6 +43,7 @@ sender_options options_from(test::fuzz_input& in) {
   o.reads_required = (reads & 0x60) == 0x60;
   o.read_bytes_least = reads & 2 ? 0 : 16 << 10;
   o.grants_max = 5;
+  o.read_after = o.read_after_tcp = reads & 4 ? 0 : 1000;
   o.rate_loop_max = 3;
   return o;
 }

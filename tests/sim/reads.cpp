@@ -23,6 +23,7 @@ static scenario_options reading(std::uint32_t receivers, std::uint64_t bytes, st
   o.objects = {{.parts = {bytes}}};
   o.network = net;
   o.sender.engine.reads = o.receiver.engine.reads = by({repair_lane::tcp});
+  o.sender.engine.read_after_tcp = 0;
   o.sender.engine.expect = receivers;
   o.sender.engine.wait = 5s;
   return o;
@@ -104,6 +105,21 @@ BOOST_AUTO_TEST_CASE(where_reads_do_not_get_through_udp_takes_over) {
   expect_success(s, 60s);
   BOOST_TEST(s.sender().engine().count().read_bytes == 0u);
   BOOST_TEST(s.sender().open_grants() == 0u);
+}
+
+// It costs more than it saves where little is lost.
+BOOST_AUTO_TEST_CASE(tcp_is_tried_when_much_went_to_one_alone) {
+  for (const std::uint64_t size : {16, 200}) {
+    scenario_options o = reading(1, size << 20);
+    o.sender.engine.read_after_tcp = sender_options().read_after_tcp;
+    scenario s(o);
+    s.net().block(s.receiver(0).node()).multicast_in = true;
+    expect_success(s, 60s);
+    const auto& c = s.sender().engine().count();
+    BOOST_TEST(c.read_bytes >= (size == 16 ? 0 : 100u << 20));
+    BOOST_TEST(c.grants == (size == 16 ? 0 : c.grants));
+    BOOST_TEST(c.unicast_repair_bytes > (size == 16 ? size << 20 : 60u << 20));
+  }
 }
 
 // The first read is a small one beside UDP: a firewall in its way holds nobody up.
