@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <fstream>
 
+#include "lib/model/object_name.hpp"
+
 namespace ddf {
 
 static std::string version_text(version_id v) { return "version " + std::to_string(v.value); }
@@ -36,6 +38,10 @@ result<void> delta_planning::run(const std::atomic<bool>& abandon) {
       if (!one && one.error().code == errc::stale_base) {   // its bytes are gone since: its digests are not
         base.bytes.reset();
         one = make_delta(m, *o.source, o.digests, o.digests_known, base, how, abandon);
+      }
+      if (!one && one.error().code == errc::io && o.source->check_read()) {   // no room to make it: the whole goes without
+        warnings.push_back("no delta of '" + printable(m.name) + "' was made from " + version_text(base.version) + ", so it goes whole: " + describe(one.error()) + (options.scratch_folder.empty() ? "" : " (in " + options.scratch_folder + ")"));
+        continue;
       }
       if (!one) return tl::unexpected(one.error());
       o.digests_known = true;

@@ -34,6 +34,7 @@ struct delta_planning {
   session_plan plan;
   std::vector<session_source::item> deltas;        // in the order of the plan's
   plan_report report;
+  std::vector<std::string> warnings;
 
   /// Fills in what comes of it. On a worker; touches nothing but this. Errors: those of reading the objects; interrupted.
   result<void> run(const std::atomic<bool>& abandon);

@@ -386,6 +386,10 @@ void publication::planned(result<std::shared_ptr<delta_planning>> r) {
   if (!r) return source_failed(r.error());
   delta_planning& p = **r;
   plan_ = std::move(p.report);
+  for (std::string& w : p.warnings) {
+    shell_.log(log_level::warning, w);
+    if (warnings_.size() < 100) warnings_.push_back(std::move(w));
+  }
   // Objects of which nobody holds anything.
   for (std::uint32_t o = 0; o < manifests_.size(); ++o) {
     if (std::ranges::any_of(p.objects, [&](const delta_planning::object& known) { return known.index == o; })) continue;

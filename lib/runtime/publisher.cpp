@@ -155,6 +155,8 @@ class publisher_impl final : public publisher {
         if (options.version == 0 && !unchanged && known->version.value == ~std::uint64_t(0))
           return fail(errc::invalid_argument, "'" + item.description.name + "' was published as the last version there is: give a version (mcsend --object-version), or another name");
         if (options.version == 0) item.description.version = version_id{known->version.value + (unchanged ? 0 : 1)};
+        else if (options.version == known->version.value && !unchanged)
+          warnings.push_back("version " + std::to_string(options.version) + " of '" + printable(name) + "' was published from here before, with other bytes or from a file that was touched since: who has that one may take this for the same");
         else if (options.version < known->version.value)
           warnings.push_back("version " + std::to_string(options.version) + " of '" + item.description.name + "' is older than version " + std::to_string(known->version.value) + ", which was published from here");
       }

@@ -175,6 +175,12 @@ void receiver::on(time_point now, const farewell& f) {
 
 void receiver::on(time_point now, const close_session& c) {
   if (all_done_ || leaving_) return finish(now, outcome_);
+  const bool becomes_visible = all_opened_ && have_layout_ && (!group_commit_ || commit_heard_) &&
+                               std::ranges::all_of(states_, [](const object_state& s) { return !s.wanted || s.done || s.failed || s.committing; });
+  if (becomes_visible && wanted_objects_ != 0) {   // in a moment it is there, and that is what is said
+    sender_closed_ = true;
+    return;
+  }
   if (c.code == 0 && !have_layout_) {
     withdrawn_ = finished_ = true;
     out_.push_back(receiver_finished{});
@@ -424,7 +430,7 @@ void receiver::handle_timeout(time_point now) {
   if (all_done_ && !finished_ && now >= status_due_ && token_.value != 0) send_status(now);
   if (now >= silence_check_) {
     silence_check_ = now + 100ms;
-    if (now - heard_at_ > options_.sender_silence && !all_done_)
+    if (now - heard_at_ > options_.sender_silence && !all_done_ && !sender_closed_)
       return finish(now, {errc::sender_lost, 0, "nothing was heard from the sender for " + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(options_.sender_silence).count()) +
                                                     " s: its process ended or the network is down; what arrived is kept for a resume"});
     // A deaf receiver hears the sender only when it asks.

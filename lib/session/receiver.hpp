@@ -152,6 +152,7 @@ class receiver {
   void take_catalogue(time_point now, std::span<const std::byte> bytes);
   void take_plan(time_point now, std::span<const std::byte> bytes);
   void choose_ways(time_point now);
+  void no_room(time_point now, std::uint64_t needed);
   void become_current(time_point now, std::uint32_t object);
   void need_whole(time_point now, std::uint32_t object);
   void ready_if_opened(time_point now);
@@ -272,6 +273,7 @@ class receiver {
   duration done_interval_{};
   std::uint32_t done_tries_ = 0;
   bool leaving_ = false, all_done_ = false, finished_ = false;
+  bool sender_closed_ = false;              // while the last objects are made visible
   error outcome_;
 
   std::vector<place_segments> placements_;

@@ -81,8 +81,7 @@ void receiver::ready_if_opened(time_point now) {
     const std::uint64_t bytes = objects_[o].size();
     needed += bytes - std::min<std::uint64_t>(bytes, s.resumable.count() * objects_[o].block_bytes);
   }
-  if (needed > options_.bytes_free)
-    return stop(now, {errc::too_large, 0, "what is missing here takes " + std::to_string(needed) + " bytes, and " + std::to_string(options_.bytes_free) + " are free: make room in the output folder or ask for fewer objects"});
+  if (needed > options_.bytes_free) return no_room(now, needed);
   join_due_ = now;
   take_layout(now);
   check_all_done(now);
@@ -112,6 +111,7 @@ void receiver::take_layout(time_point now) {
 
 // By the rule that the sender follows too.
 void receiver::choose_ways(time_point now) {
+  std::uint64_t needed = 0;
   for (std::uint32_t o = 0; o < catalogue_objects_; ++o) {
     object_state& s = states_[o];
     if (!s.wanted || s.failed || plan_.root_of(o) == nullptr) continue;
@@ -125,6 +125,7 @@ void receiver::choose_ways(time_point now) {
     }
     s.current_root.reset();
     s.hold = !s.resumable.empty();
+    needed += objects_[o].size() - std::min<std::uint64_t>(objects_[o].size(), s.resumable.count() * objects_[o].block_bytes);
     const delivery w = delivery_for(plan_, o, s.held);
     if (w.by != delivery::kind::delta) continue;   // a kept version of that very root would be another name's business: it is fetched
     const delta_stream& d = plan_.deltas[w.delta];
@@ -140,8 +141,14 @@ void receiver::choose_ways(time_point now) {
     }
     states_[delta].wanted = true;
     counters_.bytes_wanted += d.bytes;
+    needed += d.bytes;
     out_.push_back(open_object{delta});
   }
+  if (needed > options_.bytes_free) return no_room(now, needed);   // that another version is here is known only now
+}
+
+void receiver::no_room(time_point now, std::uint64_t needed) {
+  stop(now, {errc::too_large, 0, "what is missing here takes " + std::to_string(needed) + " bytes, and " + std::to_string(options_.bytes_free) + " are free: make room in the output folder or ask for fewer objects"});
 }
 
 void receiver::become_current(time_point now, std::uint32_t object) {
@@ -422,6 +429,7 @@ void receiver::check_all_done(time_point now) {
     outcome_ = first;
     outcome_.what = std::to_string(failed) + " of " + std::to_string(wanted_objects_) + " objects failed; the first: " + first.what;
   }
+  if (sender_closed_) return finish(now, outcome_);   // nobody is left to be told
   done_interval_ = std::max<duration>(2 * grtt_, 5ms);
   send_done(now);
 }

@@ -56,6 +56,7 @@ void receiver::handle_read(time_point now, std::uint64_t id, result<std::span<co
   }
   if (!r) {
     ++counters_.reads_failed;
+    unanswered_since_ = never;   // the lane failed, not what was asked for by UDP
     give_back(id, describe(r.error()));
     return arm_nack(now);
   }

@@ -170,8 +170,10 @@ class sender {
     range_set direct;                                       // to be sent to it alone
     lane_offer reads;                                       // by its word
     repair_lane lane = repair_lane::udp;                    // by which it is served alone
-    bool lane_proven = false;                               // it has read by it
+    bool lane_proven = false;                               // it has read by it, and in time
+    double read_pace = 0;                                   // seconds a byte, smoothed; 0: unknown
     lane_set lanes_failed;
+    time_point trial_due{};                                 // of the next small read
     time_point lanes_again = never;                         // when those that failed are tried again
     std::uint32_t lane_failures = 0;
     range_set granted;                                      // segments in its open grants
@@ -251,6 +253,8 @@ class sender {
     std::vector<range> segments;
     std::uint64_t bytes = 0;
     repair_lane lane = repair_lane::tcp;
+    std::uint64_t ahead = 0;               // bytes in grants of that receiver when it was made, with its own
+    bool slow = false;                     // overdue: sent by UDP as well
     bool trial = false;                    // of a lane that is not proven: all of it is sent by UDP as well
     std::optional<granted_memory> where;   // nothing: the shell prepares it
     time_point sent{}, expires{};

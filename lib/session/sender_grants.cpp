@@ -12,7 +12,10 @@ using namespace std::chrono_literals;
 
 static constexpr duration repeat_least = 5ms;        // a GRANT that was lost is not noticed earlier
 static constexpr std::uint32_t trial_bytes = 64 << 10;
+static constexpr duration trial_interval = 1s;
 static constexpr duration trial_again = 40ms;
+static constexpr duration slow_least = 300ms;
+static constexpr double slow_factor = 4;
 static constexpr duration quarantine = 10s;          // of a lane that failed; doubles with each failure
 
 void sender::choose_lane(member& m) {
@@ -49,9 +52,10 @@ bool sender::next_grant(time_point now, grant_segments& out, std::uint32_t& whom
   for (std::uint32_t k = 0; k < n; ++k) {
     member& m = members_[(next_direct_ + k) % n];
     if (m.state != member_state::active || m.direct.empty() || m.grants >= options_.grants_each || (served == repairs_for::loop && !m.in_loop) || !has_enough_to_read(m)) continue;
-    // Whether a firewall lets reads through is seen by a small one, while UDP goes on.
+    // Whether a firewall lets reads through, and how fast, is seen by a small one, while UDP goes on.
     const bool trial = !m.lane_proven;
-    if (trial && m.grants != 0) continue;
+    if (trial && (m.grants != 0 || now < m.trial_due)) continue;
+    if (trial) m.trial_due = now + trial_interval;
     const std::uint32_t most = trial ? std::min(options_.grant_bytes, trial_bytes) : options_.grant_bytes;
     out.segments.clear();
     out.bytes = 0;
@@ -88,7 +92,10 @@ bool sender::next_grant(time_point now, grant_segments& out, std::uint32_t& whom
     out.id = ++last_grant_;
     out.lane = m.lane;
     out.rail = m.where.rail;
-    grants_[out.id] = {whom, out.segments, out.bytes, m.lane, trial, std::nullopt, now, now + options_.grant_life};
+    std::uint64_t ahead = out.bytes;
+    for (const auto& [id, g] : grants_)
+      if (g.whom == whom) ahead += g.bytes;
+    grants_[out.id] = {whom, out.segments, out.bytes, m.lane, ahead, false, trial, std::nullopt, now, now + options_.grant_life};
     return true;
   }
   return false;
@@ -150,7 +157,9 @@ void sender::on(time_point now, path from, const release& r) {
       counters_.read_bytes += it->second.bytes;
       m->last_gain = now;
       m->lane_failures = 0;
-      m->lane_proven = m->lane_proven || m->lane == lane;
+      const double pace = seconds(now - it->second.sent) / static_cast<double>(it->second.ahead);
+      m->read_pace = m->read_pace == 0 ? pace : (3 * m->read_pace + pace) / 4;
+      m->lane_proven = (m->lane_proven || m->lane == lane) && !it->second.slow;
     }
     close_grant(id);
     if (r.failed && m->lane == lane) lane_failed(now, *m, lane, r.reason);
@@ -172,6 +181,14 @@ void sender::check_grants(time_point now) {
     open_grant& g = it->second;
     ++it;
     if (!late && g.trial && g.where && now - g.sent > std::max<duration>(2 * members_[whom].rtt, trial_again)) send_grant(now, id, g);   // nobody asks for it again
+    // Much later than those before it: losses hurt TCP more than they hurt us. UDP takes over, until a small read is quick again.
+    member& m = members_[whom];
+    if (!late && !g.trial && !g.slow && g.where && now - g.sent > std::max<duration>(slow_least, from_seconds(slow_factor * m.read_pace * static_cast<double>(g.ahead)))) {
+      g.slow = true;
+      m.lane_proven = options_.reads_required;
+      if (!m.lane_proven)
+        for (const range& r : g.segments) direct_segments_ += m.direct.insert(r.first, r.last);
+    }
     if (!late) continue;
     close_grant(id);   // what is read of it from now on has another stamp, or none
     if (members_[whom].lane == lane) lane_failed(now, members_[whom], lane, "nothing was heard of it in time");

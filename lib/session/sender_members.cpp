@@ -79,7 +79,9 @@ void sender::check_members(time_point now) {
       if (m.state == member_state::active && !m.prepared && now - std::max(m.last_gain, times_.flushed) > limit)
         end_member(m, member_state::incomplete, "alive, but made no progress for " + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(limit).count()) + " s: check its disk, and what drops unicast UDP to it");
     }
-  if (in_loop_ < 2 || !window_shut_ || blocked_since_ == never) {   // shut may be a few packets short of full: see next_bulk
+  // The only one in the loop holds up nobody, unless there are those that wait for what it holds back.
+  const bool alone = in_loop_ == 1 && std::ranges::any_of(members_, [](const member& m) { return m.state == member_state::active && !m.in_loop && m.ready && !m.prepared; });
+  if ((in_loop_ < 2 && !alone) || !window_shut_ || blocked_since_ == never) {   // shut may be a few packets short of full: see next_bulk
     for (member& m : members_) m.alone = m.alone > 10ms ? m.alone - 10ms : duration(0);
     return;
   }
@@ -97,7 +99,7 @@ void sender::check_members(time_point now) {
   }
   if (second < slowest->sequence + window_.packets() / 2) return;
   slowest->alone += 50ms;
-  if (now - slowest->last_progress > options_.stall) leave_loop(*slowest, "has confirmed nothing for a while");
+  if (now - slowest->last_progress > (alone ? 5 * options_.stall : options_.stall)) leave_loop(*slowest, "has confirmed nothing for a while");
   else if (slowest->alone > 2s) leave_loop(*slowest, "is slower than the others");
 }
 

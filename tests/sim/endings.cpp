@@ -140,3 +140,36 @@ BOOST_AUTO_TEST_CASE(a_late_receiver_that_is_served_by_unicast_is_not_taken_for_
   BOOST_TEST(s.run_until_complete(10s), s.summary());
   BOOST_TEST(!s.receiver(1).engine()->deaf());
 }
+
+// What is being made visible when the sender ends the session becomes visible, and that is what the receiver says.
+BOOST_AUTO_TEST_CASE(a_session_that_is_closed_while_a_receiver_commits_ends_well_there) {
+  scenario_options o{.network = clean_network()};
+  o.receiver.commit_delay = 3s;
+  o.sender.engine.expect = 1;
+  o.sender.engine.deadline = 1s;
+  scenario s(o);
+  expect_end(s, 20s);
+  BOOST_TEST(!s.sender().succeeded());   // it could not know
+  BOOST_TEST(s.has_all(0));
+  BOOST_TEST(s.receiver(0).succeeded(), s.summary());
+}
+
+// Who resumes takes no part in the rate loop; the only one that does must not hold it up when it dies.
+BOOST_AUTO_TEST_CASE(a_newcomer_that_dies_does_not_hold_up_those_that_resume) {
+  scenario_options o{.receivers = 3, .objects = {{.parts = {64 << 20}}}, .network = clean_network()};
+  o.network.up.rate_bytes_per_s = o.network.down.rate_bytes_per_s = 50'000'000;
+  o.sender.engine.expect = 3;
+  o.sender.engine.wait = 5s;
+  scenario s(o);
+  s.kill_receiver(2);
+  s.net().run_until([&] { return s.sender().engine().bulk_segment() > 10'000; }, 10s);
+  s.kill_sender();
+  s.kill_receiver(0), s.kill_receiver(1);
+  s.start_sender();
+  for (std::uint32_t n = 0; n < 3; ++n) s.start_receiver(n);
+  s.net().run_until([&] { return s.sender().engine().bulk_segment() > 5'000; }, 20s);
+  s.kill_receiver(2);
+  const time_point died = s.net().now();
+  BOOST_TEST(s.net().run_until([&] { return s.has_all(0) && s.has_all(1); }, 30s), s.summary());
+  BOOST_TEST((s.net().now() - died < 4s));
+}

@@ -234,3 +234,18 @@ BOOST_DATA_TEST_CASE(rough_networks_and_reads_that_come_and_go, bdata::xrange(40
   expect_success(s, 120s);
   BOOST_TEST(s.sender().open_grants() == 0u);
 }
+
+// As when a path begins to lose much of what TCP sends: what is being read then goes by UDP as well.
+BOOST_AUTO_TEST_CASE(reads_that_become_slow_give_way_to_udp) {
+  scenario_options o = reading(1, 200 << 20);
+  o.network.down.rate_bytes_per_s = o.network.up.rate_bytes_per_s = 125'000'000;
+  scenario s(o);
+  s.net().block(s.receiver(0).node()).multicast_in = true;
+  s.net().run_until([&] { return s.sender().engine().count().read_bytes > (50 << 20); }, 10s);
+  s.net().block(s.receiver(0).node()).reads = true;
+  const time_point stalled = s.net().now();
+  BOOST_TEST(s.run_until_complete(30s), s.summary());
+  BOOST_TEST((s.net().now() - stalled < 3s));
+  BOOST_TEST(!said(s.receiver(0).notes(), "no multicast: data arrives"));
+  expect_end(s, 30s);
+}
