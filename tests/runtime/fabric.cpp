@@ -37,6 +37,8 @@ namespace ddf {
 static std::ostream& operator<<(std::ostream& o, repair_lane lane) { return o << (lane == repair_lane::shm ? "shm" : "tcp"); }
 }  // namespace ddf
 
+// Bytes that are served come before the endpoint that serves them: it may be sending when the reader has them all.
+
 BOOST_AUTO_TEST_SUITE(fabric)
 
 static const std::vector<repair_lane> lanes{repair_lane::tcp, repair_lane::shm};
@@ -58,9 +60,15 @@ static std::unique_ptr<fabric_endpoint> open(repair_lane lane, fabric_options o 
 
 static std::vector<std::byte> random_bytes(std::size_t bytes, std::uint64_t seed) {
   prng rng(seed);
+  std::vector<std::uint64_t> words((bytes + 7) / 8);
+  for (auto& w : words) w = rng.next();
   std::vector<std::byte> out(bytes);
-  for (auto& b : out) b = static_cast<std::byte>(rng.next() & 0xff);
+  std::memcpy(out.data(), words.data(), bytes);
   return out;
+}
+
+static bool all_are(std::span<const std::byte> bytes, std::byte value) {
+  return bytes.empty() || (bytes[0] == value && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
 }
 
 // The answers of reads, in the order they came.
@@ -102,10 +110,10 @@ static remote_read from(const fabric_endpoint& peer, const fabric_memory& there,
 
 BOOST_DATA_TEST_CASE(reads_of_all_sizes_bring_equal_bytes, bdata::make(lanes), lane) {
   if (!there(lane)) return;
-  const auto a = open(lane), b = open(lane);
-  BOOST_TEST(a->address().size() <= fabric_address_bytes_max);
   auto source = random_bytes((20 << 20) + 64, 1);
   std::vector<std::byte> target(source.size());
+  const auto a = open(lane), b = open(lane);
+  BOOST_TEST(a->address().size() <= fabric_address_bytes_max);
   const auto source_memory = b->register_memory(source), target_memory = a->register_memory(target);
   BOOST_REQUIRE((source_memory && target_memory));
   for (const std::size_t bytes : {1u, 2u, 63u, 4095u, 4096u, 65537u, (1u << 20) - 1, 1u << 20, (1u << 20) + 1, 20u << 20}) {
@@ -118,9 +126,8 @@ BOOST_DATA_TEST_CASE(reads_of_all_sizes_bring_equal_bytes, bdata::make(lanes), l
     answers done;
     a->read(r, done.take());
     BOOST_TEST(words(done.one()) == "ok");
-    BOOST_TEST(std::ranges::equal(std::span(target).subspan(here_at, bytes), std::span(source).subspan(there_at, bytes)));
-    BOOST_TEST((std::ranges::all_of(std::span(target).first(here_at), [](std::byte x) { return x == std::byte{}; }) &&
-                std::ranges::all_of(std::span(target).subspan(here_at + bytes), [](std::byte x) { return x == std::byte{}; })));
+    BOOST_TEST(std::memcmp(target.data() + here_at, source.data() + there_at, bytes) == 0);
+    BOOST_TEST((all_are(std::span(target).first(here_at), std::byte{}) && all_are(std::span(target).subspan(here_at + bytes), std::byte{})));
   }
   const auto n = a->count();
   BOOST_TEST(n.reads == 10u);
@@ -130,10 +137,10 @@ BOOST_DATA_TEST_CASE(reads_of_all_sizes_bring_equal_bytes, bdata::make(lanes), l
 
 BOOST_DATA_TEST_CASE(many_reads_of_many_threads_bring_what_each_asked_for, bdata::make(lanes) * bdata::make({1u, 7u, 64u}), lane, outstanding) {
   if (!there(lane)) return;
-  const auto a = open(lane, {.outstanding_max = outstanding}), b = open(lane), c = open(lane);
   constexpr std::size_t threads = 3, each = 60, piece = 40'000;
   auto first = random_bytes(3 << 20, 2), second = random_bytes(3 << 20, 3);
   std::vector<std::byte> target(threads * each * piece);
+  const auto a = open(lane, {.outstanding_max = outstanding}), b = open(lane), c = open(lane);
   const auto first_memory = b->register_memory(first), second_memory = c->register_memory(second), target_memory = a->register_memory(target);
   BOOST_REQUIRE((first_memory && second_memory && target_memory));
   answers done;
@@ -166,9 +173,9 @@ BOOST_DATA_TEST_CASE(many_reads_of_many_threads_bring_what_each_asked_for, bdata
 
 BOOST_DATA_TEST_CASE(a_callback_may_read_on, bdata::make(lanes), lane) {
   if (!there(lane)) return;
-  const auto a = open(lane), b = open(lane);
   auto source = random_bytes(50'000, 4);
   std::vector<std::byte> target(source.size());
+  const auto a = open(lane), b = open(lane);
   const auto source_memory = b->register_memory(source), target_memory = a->register_memory(target);
   BOOST_REQUIRE((source_memory && target_memory));
   answers done;
@@ -211,8 +218,8 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_taken_is_answered_at_once) {
 
 BOOST_AUTO_TEST_CASE(more_reads_than_may_wait_are_refused_and_those_that_wait_are_answered) {
   if (!there(repair_lane::tcp)) return;
-  const auto a = open(repair_lane::tcp, {.waiting_max = 3}), b = open(repair_lane::tcp);
   std::vector<std::byte> source(1 << 20, std::byte{9}), target(1 << 20);
+  const auto a = open(repair_lane::tcp, {.waiting_max = 3}), b = open(repair_lane::tcp);
   const auto source_memory = b->register_memory(source), target_memory = a->register_memory(target);
   BOOST_REQUIRE((source_memory && target_memory));
   answers done;
@@ -232,9 +239,9 @@ BOOST_AUTO_TEST_CASE(more_reads_than_may_wait_are_refused_and_those_that_wait_ar
 
 BOOST_DATA_TEST_CASE(a_wrong_key_or_range_is_an_error_and_the_next_read_is_not, bdata::make(lanes), lane) {
   if (!there(lane)) return;
-  const auto a = open(lane), b = open(lane);
   auto source = random_bytes(100'000, 5);
   std::vector<std::byte> target(source.size());
+  const auto a = open(lane), b = open(lane);
   const auto source_memory = b->register_memory(source), target_memory = a->register_memory(target);
   BOOST_REQUIRE((source_memory && target_memory));
   const auto attempt = [&](auto change) {
@@ -257,9 +264,9 @@ BOOST_DATA_TEST_CASE(a_wrong_key_or_range_is_an_error_and_the_next_read_is_not, 
 
 BOOST_DATA_TEST_CASE(memory_that_was_given_up_cannot_be_read_any_more, bdata::make(lanes), lane) {
   if (!there(lane)) return;
-  const auto a = open(lane), b = open(lane);
   auto source = random_bytes(1000, 6);
   std::vector<std::byte> target(source.size());
+  const auto a = open(lane), b = open(lane);
   auto source_memory = b->register_memory(source), target_memory = a->register_memory(target);
   BOOST_REQUIRE((source_memory && target_memory));
   const remote_read r = from(*b, **source_memory, **target_memory);
@@ -291,8 +298,8 @@ BOOST_AUTO_TEST_CASE(no_more_connections_than_allowed_and_everybody_is_served) {
   const auto a = open(repair_lane::tcp, {.peers_max = 2});
   std::vector<std::byte> target(6 * 1000);
   const auto memory = a->register_memory(target);
-  std::vector<std::unique_ptr<fabric_endpoint>> others;
   std::vector<std::vector<std::byte>> sources;
+  std::vector<std::unique_ptr<fabric_endpoint>> others;
   std::vector<std::unique_ptr<fabric_memory>> memories;
   for (std::size_t i = 0; i < 6; ++i) sources.push_back(random_bytes(1000, 10 + i));
   for (std::size_t i = 0; i < 6; ++i) {
@@ -350,21 +357,21 @@ BOOST_AUTO_TEST_CASE(lanes_that_are_none_and_addresses_of_others_are_errors) {
   BOOST_TEST(foreign.error().what.find("ip address") != std::string::npos);
 }
 
-// Another process that serves 64 MiB of the bytes of a seed: this program once more, told by the environment.
+// Another process that serves 16 MiB of the bytes of a seed: this program once more, told by the environment.
 
 struct served {
   std::uint64_t address = 0, key = 0, name_bytes = 0;
   std::array<std::byte, fabric_address_bytes_max> name{};
 };
-static constexpr std::size_t served_bytes = 64 << 20;
+static constexpr std::size_t served_bytes = 16 << 20;
 
 BOOST_AUTO_TEST_CASE(serves_when_told_to) {
   const char* told = std::getenv("DDF_TEST_FABRIC_SERVE");   // lane, port
   if (told == nullptr) return;
   fabric_options o;
   o.local_port = static_cast<std::uint16_t>(std::atoi(told + 4));
-  const auto endpoint = open(std::string_view(told).starts_with("shm") ? repair_lane::shm : repair_lane::tcp, o);
   auto bytes = random_bytes(served_bytes, 77);
+  const auto endpoint = open(std::string_view(told).starts_with("shm") ? repair_lane::shm : repair_lane::tcp, o);
   const auto memory = endpoint->register_memory(bytes);
   served s{(*memory)->address(), (*memory)->key(), endpoint->address().size(), {}};
   std::ranges::copy(endpoint->address(), s.name.begin());
@@ -488,7 +495,7 @@ BOOST_AUTO_TEST_CASE(a_peer_that_is_stopped_costs_the_deadline_and_nothing_is_wr
     a->read(late, done.take());   // waits until the peer goes on
     peer.signal(SIGCONT);
     BOOST_TEST(words(done.one()) == "ok");
-    BOOST_TEST(std::ranges::all_of(target, [](std::byte b) { return b == std::byte{1}; }));
+    BOOST_TEST(all_are(target, std::byte{1}));
   }
   BOOST_TEST(words(read_now(*a, peer.read(**memory, 20s))) == "ok");
   BOOST_TEST((target == random_bytes(served_bytes, 77)));
@@ -551,7 +558,7 @@ BOOST_AUTO_TEST_CASE(an_endpoint_that_goes_answers_all_that_was_asked) {
     std::vector<std::byte> few(1000);
     const auto few_memory = b->register_memory(few);
     BOOST_TEST(words(read_now(*b, stopped.read(**few_memory, 20s))) == "ok");   // it has gone on
-    BOOST_TEST(std::ranges::all_of(other, [](std::byte x) { return x == std::byte{1}; }));
+    BOOST_TEST(all_are(other, std::byte{1}));
   }
 }
 
@@ -600,7 +607,11 @@ class nth_call_fails final : public fabric_calls {
   }
 
  private:
-  bool fails(call kind) { return kind == kind_ && --left_ == 0; }
+  bool fails(call kind) {
+    if (kind != kind_) return false;
+    const int left = --left_;
+    return left == 0 || (left < 0 && kind == call::getinfo);   // then of all providers: net, the second choice, leaks (1.17)
+  }
   const call kind_;
   std::atomic<int> left_;
   const int code_;
@@ -627,24 +638,22 @@ BOOST_DATA_TEST_CASE(whatever_call_fails_the_error_says_so_and_nothing_is_left, 
   const auto kind = static_cast<call>(kind_number);
   const repair_lane lane = kind == call::process_read ? repair_lane::shm : repair_lane::tcp;
   if (!there(lane)) return;
-  const auto source = open(lane);
   auto bytes = random_bytes(3 << 20, 20);
+  const auto source = open(lane);
   const auto source_memory = source->register_memory(bytes);
   BOOST_REQUIRE(source_memory.has_value());
-  for (const int code : {int{FI_ENOMEM}, int{FI_EIO}, int{FI_EOTHER}}) {
-    int nth = 1;
-    for (; nth <= 25; ++nth) {
-      nth_call_fails calls(kind, nth, code);
-      const auto e = whole_run(lane, calls, *source, **source_memory, bytes);
-      if (!calls.failed()) {
-        BOOST_TEST((!e.has_value()));
-        break;
-      }
-      if (!e) continue;   // done without: looked again, tried another provider
-      BOOST_TEST((e->code != errc::ok && !e->what.empty()));
+  int nth = 1;
+  for (; nth <= 25; ++nth) {
+    nth_call_fails calls(kind, nth, nth % 2 == 0 ? int{FI_EOTHER} : int{FI_EIO});
+    const auto e = whole_run(lane, calls, *source, **source_memory, bytes);
+    if (!calls.failed()) {
+      BOOST_TEST((!e.has_value()));
+      break;
     }
-    BOOST_TEST(nth > 1);
+    if (!e) continue;   // done without: looked again
+    BOOST_TEST((e->code != errc::ok && !e->what.empty()));
   }
+  BOOST_TEST(nth > 1);
 }
 
 BOOST_AUTO_TEST_CASE(memory_that_cannot_be_registered_is_too_large) {
@@ -672,15 +681,16 @@ BOOST_AUTO_TEST_CASE(a_provider_that_is_busy_is_asked_again) {
     }
     int calls = 0;
   } calls;
-  const auto source = open(repair_lane::tcp);
   auto bytes = random_bytes(8 << 20, 21);
+  const auto source = open(repair_lane::tcp);
   const auto source_memory = source->register_memory(bytes);
   BOOST_TEST((!whole_run(repair_lane::tcp, calls, *source, **source_memory, bytes).has_value()));
 }
 
 BOOST_DATA_TEST_CASE(an_arena_gives_each_slot_once_and_serves_reads, bdata::make(lanes), lane) {
   if (!there(lane)) return;
-  const auto a = open(lane), b = open(lane);
+  const auto a = open(lane);
+  auto b = open(lane);
   auto arena = fabric_arena::make(*b, 1000, 4);
   BOOST_REQUIRE(arena.has_value());
   std::vector<std::byte> target(1024);
@@ -703,6 +713,7 @@ BOOST_DATA_TEST_CASE(an_arena_gives_each_slot_once_and_serves_reads, bdata::make
   BOOST_TEST(!(*arena)->take().has_value());
   BOOST_TEST((fabric_arena::make(*b, 0, 4).error().code == errc::invalid_argument));
   BOOST_TEST((fabric_arena::make(*b, ~std::size_t{0}, 4).error().code == errc::too_large));
+  b.reset();   // nobody is served from the arena any more when it goes
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -34,7 +34,8 @@ class fabric_handles;
 struct process_card;
 
 /// Memory that is read into, or that others read from. May outlive its endpoint.
-/// Once it is gone new readers are refused; one that is being served may still read, so the bytes stay mapped as long as the endpoint.
+/// Once it is gone new readers are refused. Who was being served may still be sent bytes, even after a read was answered over there: the
+/// bytes stay mapped as long as the endpoint.
 class fabric_memory {
  public:
   ~fabric_memory();
