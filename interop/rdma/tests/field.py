@@ -104,7 +104,7 @@ def _run(function, limit):
         signal.alarm(0)
         traceback.print_exc(limit=-3, file=sys.stdout)
         for tool in field.tools:
-            print(f"--- {tool.title}: exit {tool.process.status}\n{tool.text()[-2500:]}")
+            print(f"--- {tool.title}: exit {tool.process.status}\n{tool.text()[-1500:]}")
         return "FAIL"
     finally:
         signal.alarm(0)
