@@ -116,8 +116,9 @@ def lose(host, percent, kind="multicast"):
     rules = f"table netdev {table}\ndelete table netdev {table}\n"
     if percent:
         match = {"multicast": "meta pkttype multicast", "unicast": "meta pkttype host", "all": "meta pkttype { host, multicast }"}[kind]
+        draw = f"numgen random mod 1000000 < {round(percent * 10000)}" if percent < 100 else ""
         rules += (f"table netdev {table} {{ chain c {{ type filter hook ingress device \"{host.interface}\" priority 0; policy accept;\n"
-                  f"meta protocol ip {match} numgen random mod 1000000 < {round(percent * 10000)} counter drop\n}}\n}}\n")
+                  f"meta protocol ip {match} {draw} counter drop\n}}\n}}\n")
     run("nft", "-f", "-", text=rules)
 
 

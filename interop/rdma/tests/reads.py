@@ -7,6 +7,7 @@ from field import MiB, case, check, packets, until
 
 READER, LENDER = 1, 2
 SIZES = (1, 2, 63, 4095, 4096, 4097, 65537, MiB - 1, MiB, MiB + 1, 8 * MiB, 8 * MiB + 1, 16 * MiB)
+LARGE = 64 * MiB   # some seconds
 GRACE_MS = 1500   # beyond the deadline: 250 ms of silence, cutting the connection, and an emulated machine
 
 
@@ -26,10 +27,6 @@ def outcomes(reader):
     return [(int(b), o, int(ms)) for b, o, ms in re.findall(r"(?m)^(\d+) (\w+) (\d+)", reader.text())]
 
 
-def end(lender):
-    lender.kill()
-
-
 @case
 def reads_of_all_sizes_bring_equal_bytes_over_the_wire(field):
     lender = lend(field)
@@ -40,7 +37,7 @@ def reads_of_all_sizes_bring_equal_bytes_over_the_wire(field):
     reader.says("verbs;ofi_rxm")
     needed = sum(SIZES) // 4096
     check(packets(field.host(READER)) - before[0] >= needed and hosts.crossed(field.host(READER)) - before[1] >= needed, "they did not cross the switch", reader)
-    end(lender)
+    lender.kill()
 
 
 @case
@@ -51,24 +48,24 @@ def reads_bring_equal_bytes_where_packets_are_lost(field):
     reader = read(field, lender, 100, 4 * MiB, 4 * MiB + 1, deadline_ms=25000)
     reader.wait(50, 0)
     check(hosts.lost(field.host(READER)) > 0, "nothing was lost", reader)
-    end(lender)
+    lender.kill()
 
 
 @case
 def memory_of_a_process_that_was_stopped_is_read_all_the_same(field):
     lender = lend(field)
     reader = read(field, lender, 1, 4 * MiB, 4 * MiB)
-    reader.wait_for(r"(?m)^1 ok")
+    reader.wait_for(r"(?m)^1 ok", limit=20)
     lender.process.signal(signal.SIGSTOP)
     reader.wait(30, 0)
-    end(lender)
+    lender.kill()
 
 
 @case
 def a_lender_that_is_killed_while_it_is_read_costs_a_typed_error_by_the_deadline(field):
-    lender = lend(field, 128 * MiB)
-    reader = read(field, lender, 1, 128 * MiB, deadline_ms=6000)
-    reader.wait_for(rf"(?m)^{128 * MiB} begun")
+    lender = lend(field, LARGE)
+    reader = read(field, lender, 1, LARGE, deadline_ms=6000)
+    reader.wait_for(rf"(?m)^{LARGE} begun", limit=30)
     begun = packets(field.host(READER))
     check(until(lambda: packets(field.host(READER)) > begun + 500), "the read does not begin", reader)
     lender.kill()
@@ -90,16 +87,16 @@ def a_lender_that_is_gone_costs_a_typed_error_by_the_deadline(field):
 
 @case
 def a_wire_that_falls_silent_costs_the_deadline_and_later_reads_come_through(field):
-    lender = lend(field, 128 * MiB)
-    reader = read(field, lender, 1, 128 * MiB, 4 * MiB, 4 * MiB, deadline_ms=6000)
-    reader.wait_for(rf"(?m)^{128 * MiB} begun")
+    lender = lend(field, LARGE)
+    reader = read(field, lender, 1, LARGE, 4 * MiB, 4 * MiB, deadline_ms=6000)
+    reader.wait_for(rf"(?m)^{LARGE} begun", limit=30)
     begun = packets(field.host(READER))
     check(until(lambda: packets(field.host(READER)) > begun + 500), "the read does not begin", reader)
     hosts.lose(field.host(READER), 100, "all")
-    reader.wait_for(rf"(?m)^{128 * MiB} [a-z]+ \d+", limit=15)
+    reader.wait_for(rf"(?m)^{LARGE} [a-z]+ \d+", limit=15)
     hosts.lose(field.host(READER), 0)
     reader.wait(30)
     (_, _, _), (_, outcome, ms), *later = outcomes(reader)
     check(outcome == "network" and ms <= 6000 + GRACE_MS, f"{outcome} after {ms} ms", reader)
     check(later[-1][1] == "ok", "the last read fails too", reader)
-    end(lender)
+    lender.kill()
