@@ -59,21 +59,22 @@ class Kernel:
         return None
 
     @classmethod
-    def fetch(cls, wanted):
-        """From the cache, or else by apt-get. Raises Missing."""
+    def fetch(cls, wanted, log=lambda text: None):
+        """From the cache, or else by apt-get, which takes at most FETCH_S. Raises Missing."""
         cache_folder().mkdir(parents=True, exist_ok=True)
         with open(cache_folder() / "lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            return cls.cached(wanted) or cls._fetch(wanted)
+            return cls.cached(wanted) or cls._fetch(wanted, log)
 
     @classmethod
-    def _fetch(cls, wanted):
+    def _fetch(cls, wanted, log):
         package = newest_package()
+        log(f"fetching {package} into {cache_folder()}")
         with tempfile.TemporaryDirectory(dir=cache_folder()) as scratch:
             done = _apt("apt-get", "-q", "-o", "Acquire::Retries=2", "download", package, cwd=scratch)
             archives = list(pathlib.Path(scratch).glob("*.deb"))
             if done.returncode or len(archives) != 1:
-                raise Missing(f"apt-get download {package}: {done.stderr.strip().splitlines()[-1:] or done.stdout.strip()}; "
+                raise Missing(f"apt-get download {package}: {(done.stderr.strip() or done.stdout.strip()).splitlines()[-1]}; "
                               "cure: apt-get update, and a network")
             fresh = pathlib.Path(scratch) / "kernel"
             fresh.mkdir()

@@ -13,7 +13,6 @@ import tempfile
 import time
 
 from vm import archive, needs
-from vm.kernel import Kernel
 
 INSIDE = pathlib.Path(__file__).resolve().parent.parent / "inside"
 MODULES = ("virtio_pci virtio_console virtio_rng 9p 9pnet_virtio overlay "                       # to get to the root
@@ -43,13 +42,13 @@ def may_use_kvm():
 
 
 class Machine:
-    """Runs `argv` in `cwd` with `hosts` soft-RoCE hosts, in at most `limit_s` from now on.
+    """Runs `argv` in `cwd` under a `kernel` with MODULES, with `hosts` soft-RoCE hosts, in at most `limit_s` from now on.
 
     with Machine(...) as m: status = m.run()        the folder m.folder holds the console's text and, in results/, what was put there
     """
 
-    def __init__(self, argv, *, hosts, limit_s, cwd, memory_mib=1536, processors=None, log=lambda text: None):
-        self.argv, self.hosts, self.cwd, self.log = argv, hosts, cwd, log
+    def __init__(self, argv, *, kernel, hosts, limit_s, cwd, memory_mib=1536, processors=None, log=lambda text: None):
+        self.argv, self.kernel, self.hosts, self.cwd, self.log = argv, kernel, hosts, cwd, log
         self.memory_mib, self.processors = memory_mib, processors or min(4, os.cpu_count() or 1)
         self.deadline = time.monotonic() + limit_s
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ddf-rdma-"))
@@ -67,9 +66,7 @@ class Machine:
         return self.deadline - time.monotonic()
 
     def run(self):
-        """The command's status; OUT_OF_TIME, or FAILED when there was no machine to run it. Raises needs.Missing."""
-        needs.check()
-        self.kernel = Kernel.fetch(MODULES)
+        """The command's status; OUT_OF_TIME, or FAILED when there was no machine to run it."""
         (self.folder / "initrd").write_bytes(self._initrd())
         if may_use_kvm():
             status = self._run("kvm", KVM_S)
