@@ -74,8 +74,8 @@ class Kernel:
             done = _apt("apt-get", "-q", "-o", "Acquire::Retries=2", "download", package, cwd=scratch)
             archives = list(pathlib.Path(scratch).glob("*.deb"))
             if done.returncode or len(archives) != 1:
-                raise Missing(f"apt-get download {package}: {(done.stderr.strip() or done.stdout.strip()).splitlines()[-1]}; "
-                              "cure: apt-get update, and a network")
+                said = (done.stderr.strip() or done.stdout.strip() or "failed").splitlines()[-1]
+                raise Missing(f"apt-get download {package}: {said}; cure: apt-get update, and a network")
             fresh = pathlib.Path(scratch) / "kernel"
             fresh.mkdir()
             _unpack(archives[0], wanted, fresh)
