@@ -15,7 +15,9 @@ mark_as_advanced(DDF_ZSTD_LIBRARY DDF_ZSTD_INCLUDE_DIR)
 # Headers only: libfabric is loaded when a fabric is used (transports/fabric/fabric_calls.hpp says why).
 find_path(DDF_FABRIC_INCLUDE_DIR rdma/fabric.h REQUIRED)
 set_property(GLOBAL APPEND PROPERTY DDF_PRIVATE_LIBRARIES ${CMAKE_DL_LIBS})
-mark_as_advanced(DDF_FABRIC_INCLUDE_DIR)
+# Likewise libibverbs and librdmacm (transports/verbs/verbs_calls.hpp).
+find_path(DDF_VERBS_INCLUDE_DIR rdma/rdma_cma.h REQUIRED)
+mark_as_advanced(DDF_FABRIC_INCLUDE_DIR DDF_VERBS_INCLUDE_DIR)
 mark_as_advanced(DDF_XXHASH_LIBRARY DDF_XXHASH_INCLUDE_DIR DDF_ASIO_INCLUDE_DIR)
 
 find_library(DDF_URING_LIBRARY uring)

@@ -62,7 +62,7 @@ target_include_directories(ddf_common INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_
 
 function(ddf_use_packages target)
   target_link_libraries(${target} PUBLIC ddf_common tl::expected)
-  target_include_directories(${target} SYSTEM PRIVATE ${DDF_XXHASH_INCLUDE_DIR} ${DDF_ZSTD_INCLUDE_DIR} ${DDF_FABRIC_INCLUDE_DIR})
+  target_include_directories(${target} SYSTEM PRIVATE ${DDF_XXHASH_INCLUDE_DIR} ${DDF_ZSTD_INCLUDE_DIR} ${DDF_FABRIC_INCLUDE_DIR} ${DDF_VERBS_INCLUDE_DIR})
   target_compile_definitions(${target} PRIVATE XXH_INLINE_ALL=)
 endfunction()
 

@@ -8,8 +8,8 @@ datagrams::datagrams(std::span<const std::byte> bytes, std::size_t size)
     : heads_(bytes.data()), rests_(bytes.data() + std::min(head, bytes.size())), head_stride_(size), rest_stride_(size),
       count_((bytes.size() + size - 1) / size), size_(size), last_(bytes.size() - (count_ - 1) * size) {}
 
-datagrams::datagrams(const std::byte* heads, const std::byte* rests, std::size_t count, std::size_t size, std::size_t last, std::vector<std::byte>& scratch)
-    : heads_(heads), rests_(rests), head_stride_(head), rest_stride_(size - head), count_(count), size_(size), last_(last), scratch_(&scratch) {}
+datagrams::datagrams(places heads, places rests, std::size_t count, std::size_t size, std::size_t last, std::vector<std::byte>& scratch)
+    : heads_(heads.first), rests_(rests.first), head_stride_(heads.stride), rest_stride_(rests.stride), count_(count), size_(size), last_(last), scratch_(&scratch) {}
 
 std::optional<data_run> datagrams::run_from(std::size_t i) const {
   const std::size_t size = bytes(i);

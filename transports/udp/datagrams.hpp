@@ -19,8 +19,15 @@ class datagrams {
   datagrams() = default;
   /// `size`: bytes of each, the last perhaps fewer.
   datagrams(std::span<const std::byte> bytes, std::size_t size);
-  /// Heads adjoin, and so do rests. `size`: bytes of each; `last`: of the last. `scratch` joins what datagram() is asked for.
-  datagrams(const std::byte* heads, const std::byte* rests, std::size_t count, std::size_t size, std::size_t last, std::vector<std::byte>& scratch);
+  struct places {   // of the first, and how far it is to the next
+    const std::byte* first = nullptr;
+    std::size_t stride = 0;
+  };
+  /// `size`: bytes of each; `last`: of the last. `scratch` joins what datagram() is asked for.
+  datagrams(places heads, places rests, std::size_t count, std::size_t size, std::size_t last, std::vector<std::byte>& scratch);
+  /// Heads adjoin, and so do rests.
+  datagrams(const std::byte* heads, const std::byte* rests, std::size_t count, std::size_t size, std::size_t last, std::vector<std::byte>& scratch)
+      : datagrams(places{heads, head}, places{rests, size - head}, count, size, last, scratch) {}
 
   std::size_t count() const { return count_; }
   /// The DATA packets that follow each other from the i-th on. Nothing: that one is not DATA.

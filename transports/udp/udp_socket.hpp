@@ -10,12 +10,13 @@
 #include <vector>
 #include <ddf/error.hpp>
 #include "lib/model/endpoint.hpp"
+#include "transports/bulk_lane.hpp"
 #include "transports/udp/datagrams.hpp"
 #include "transports/udp/receive_batch.hpp"
 
 namespace ddf {
 
-class udp_socket {
+class udp_socket final : public bulk_receiver {
  public:
   struct options {
     int ttl = 1;
@@ -29,7 +30,7 @@ class udp_socket {
   /// For sending and for what is sent to us alone. `local`: address and port to bind, port 0: any. `multicast_interface`: where
   /// packets to groups leave; 0: unspecified. Errors: network.
   static result<std::unique_ptr<udp_socket>> open_unicast(const endpoint& local, unsigned multicast_interface, const options& o);
-  ~udp_socket();
+  ~udp_socket() override;
   udp_socket(const udp_socket&) = delete;
   udp_socket& operator=(const udp_socket&) = delete;
 
@@ -41,13 +42,13 @@ class udp_socket {
   /// Whether packets to a group come back to members on this host.
   void set_multicast_loop(bool on);
 
-  int fd() const { return fd_; }
+  int fd() const override { return fd_; }
   const endpoint& local() const { return local_; }
   std::uint32_t receive_buffer() const { return receive_buffer_; }   // bytes granted, as the kernel counts
   std::uint64_t kernel_drops() const { return batch_.kernel_drops(); }       // packets this socket had no room for
   bool gso() const { return gso_; }
 
-  enum class sent : std::uint8_t { all, would_block, queue_full, failed };
+  using sent = ddf::sent;
   /// One datagram. `interface` != 0: leave by that one. Never blocks.
   sent send(const endpoint& to, unsigned interface, std::span<const std::byte> bytes, int* error = nullptr);
 
@@ -56,9 +57,8 @@ class udp_socket {
   /// Output: how many were taken by the kernel, from the first on; `outcome` tells why not all.
   std::size_t send_batch(const endpoint& to, unsigned interface, std::span<const iovec> headers, std::span<const iovec> payloads, sent& outcome, int* error = nullptr);
 
-  /// Takes what is there, up to a bounded batch, without blocking, and hands it to `handler`, what came as one at once.
-  /// Output: how many packets there were; 0: none. Transient errors (ICMP answers, interrupts) are counted and passed over.
-  std::size_t receive(const std::function<void(const datagrams&)>& handler);
+  /// Transient errors (ICMP answers, interrupts) are counted and passed over.
+  std::size_t receive(const std::function<void(const datagrams&)>& handler) override;
 
  private:
   udp_socket() = default;
