@@ -26,6 +26,9 @@ struct network_options {
   int ttl = 1;                             // hops, 0 to 255, on every packet
   multicast_use multicast = multicast_use::attempt;
   repair_lane repair = repair_lane::automatic;
+  std::string transport = "udp";           // what carries DATA to the group: "udp"; "verbs": multicast of InfiniBand or RoCE
+  std::string device;                      // verbs: which RDMA devices may be used, as in NCCL_IB_HCA; empty: any
+  int traffic_class = -1, service_level = -1;   // verbs: of packets to the group, 0 to 255 and 0 to 15; -1: as the join gives
   std::uint32_t mtu = 0;                   // bytes of an IP packet; 0: the interface's
   std::uint32_t socket_buffer = 16 << 20;  // bytes asked for; what was granted is reported
   log_sink log;

@@ -67,6 +67,10 @@ void publication::begin(std::function<void()> on_end) {
   std::uint32_t largest = 0;
   for (const sender_rail_socket& r : shell_.rails) {
     sender_rail rail{datagram_bytes(r.interface, v6, shell_.options.mtu), header_bytes(v6), r.interface.name};
+    if (r.bulk) {
+      rail.datagram_bytes = std::min(rail.datagram_bytes, r.bulk->datagram_bytes());
+      rail.header_bytes = r.bulk->header_bytes();
+    }
     largest = std::max(largest, rail.datagram_bytes);
     o.rails.push_back(std::move(rail));
   }
@@ -138,7 +142,11 @@ void publication::drive() {
   }
   if (engine_->state() == session_state::lingering && engine_->receivers_complete() != 0) remember();
   const time_point t = now();
-  if (t >= snapshot_due_) publish_snapshot(t);
+  if (t >= snapshot_due_) {
+    publish_snapshot(t);
+    for (sender_rail_socket& r : shell_.rails)
+      if (r.bulk) r.bulk->look();
+  }
   if (more && !waiting_) asio::post(shell_.io, [self] { self->drive(); });
   timer_->at(std::min(engine_->next_timeout(), t + snapshot_interval));
 }
@@ -212,28 +220,35 @@ bool publication::resume_data() {
   while (!targets_.empty()) {
     const std::size_t rail = targets_.front();
     sender_rail_socket& r = shell_.rails[rail];
-    endpoint to = pending_->to.group ? shell_.plan.group : pending_->to.peer.peer;
-    if (pending_->to.group && to.v6) to.scope = r.interface.index;
-    udp_socket::sent outcome = udp_socket::sent::failed;
+    const bool to_group = pending_->to.group;
+    const auto headers = std::span(headers_).subspan(pending_done_), payloads = std::span(payloads_).subspan(pending_done_);
+    sent outcome = sent::failed;
     int e = ENODEV;
-    if (r.socket) {
-      const std::size_t n = r.socket->send_batch(to, 0, std::span(headers_).subspan(pending_done_), std::span(payloads_).subspan(pending_done_), outcome, &e);
+    if (to_group && r.bulk) {
+      const std::size_t n = r.bulk->send_batch(headers, payloads, outcome, &e);
+      pending_done_ += n;
+      packet_headers_ += n * r.bulk->header_bytes();
+    } else if (!to_group && r.socket) {
+      const endpoint& to = pending_->to.peer.peer;
+      const std::size_t n = r.socket->send_batch(to, 0, headers, payloads, outcome, &e);
       pending_done_ += n;
       packet_headers_ += n * header_bytes(to.v6);
     }
-    if (outcome == udp_socket::sent::would_block) {
+    if (outcome == sent::would_block) {
       waiting_ = true;
-      r.descriptor->async_wait(asio::posix::stream_descriptor::wait_write, [self = shared_from_this()](const asio::error_code& failed) {
+      using asio::posix::stream_descriptor;
+      const bool for_room = to_group && r.room;
+      (for_room ? *r.room : *r.descriptor).async_wait(for_room ? stream_descriptor::wait_read : stream_descriptor::wait_write, [self = shared_from_this()](const asio::error_code& failed) {
         self->waiting_ = false;
         if (self->ended_ || failed) return;
         if (self->resume_data()) self->drive();
       });
       return false;
     }
-    if (outcome == udp_socket::sent::queue_full) {
+    if (outcome == sent::queue_full) {
       engine_->handle_queue_full(now());
       ++send_errors_[e];
-    } else if (outcome == udp_socket::sent::failed) {
+    } else if (outcome == sent::failed) {
       send_failed(rail, e, headers_.size() - pending_done_);   // as if lost on the way: they will be asked for
     }
     targets_.erase(targets_.begin());
@@ -249,11 +264,12 @@ void publication::send_failed(std::size_t rail, int e, std::size_t packets) {
   send_errors_[e] += packets;
   sender_rail_socket& r = shell_.rails[rail];
   if (first) {
-    std::string text = "sending by " + r.interface.name + " failed: " + std::strerror(e);
+    const error* const lane = r.bulk ? r.bulk->problem() : nullptr;
+    std::string text = "sending by " + r.interface.name + " failed: " + (lane != nullptr ? describe(*lane) : std::strerror(e));
     if (e == EPERM || e == EACCES) text += " (a firewall on this host refuses it: nft list ruleset)";
     if (e == EMSGSIZE) text += " (larger than the interface's MTU: give --mtu)";
     if (e == ENETUNREACH || e == EHOSTUNREACH) text += " (no route: ip route get " + address_text(shell_.plan.group) + ")";
-    if (e == ENODEV || e == ENETDOWN) text += " (the interface is down or gone; sending goes on when it is back)";
+    if (lane == nullptr && (e == ENODEV || e == ENETDOWN)) text += " (the interface is down or gone; sending goes on when it is back)";
     shell_.log(log_level::warning, text);
     if (warnings_.size() < 100) warnings_.push_back(text);
   }
@@ -528,6 +544,7 @@ report publication::make_report(const error& outcome) const {
   r.plan = plan_;
   r.stages.wire = seconds(flushed - started);
   r.stages.repair = seconds(end - flushed);
+  r.bulk.transport = shell_.options.transport;
   r.bulk.segments = count.bulk_segments;
   r.bulk.bytes = count.bulk_bytes;
   r.repair.multicast_bytes = count.multicast_repair_bytes;

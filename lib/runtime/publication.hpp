@@ -14,6 +14,7 @@
 #include "lib/runtime/timer.hpp"
 #include "lib/session/sender.hpp"
 #include "lib/plan/delta_plan.hpp"
+#include "lib/runtime/bulk_lanes.hpp"
 #include "lib/store/base_store.hpp"
 #include "lib/store/published.hpp"
 #include "transports/udp/udp_socket.hpp"
@@ -26,6 +27,8 @@ struct sender_rail_socket {
   network_interface interface;
   std::unique_ptr<udp_socket> socket;
   std::unique_ptr<asio::posix::stream_descriptor> descriptor;   // does not own the file
+  std::unique_ptr<bulk_sender> bulk;                            // DATA to the group
+  std::unique_ptr<asio::posix::stream_descriptor> room;         // readable when `bulk` has room again; null: the socket is writable then
   time_point reopen_due{};
 };
 

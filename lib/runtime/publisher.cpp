@@ -45,10 +45,12 @@ class publisher_impl final : public publisher {
       if (ok) ++opened;
       else {
         if (first) first = tl::unexpected(ok.error());
-        shell_.log(log_level::warning, shell_.rails[r].interface.name + ": " + describe(ok.error()));
+        const bool expected = shell_.plan.verbs && !shell_.plan.interfaces_named;   // few of a host's interfaces are an RDMA device's
+        shell_.log(expected ? log_level::debug : log_level::warning, shell_.rails[r].interface.name + ": " + describe(ok.error()));
       }
     }
     if (opened == 0) return first;   // one bad interface does not stop the others
+    if (shell_.plan.verbs) std::erase_if(shell_.rails, [](const sender_rail_socket& r) { return !r.bulk; });
     // Receivers that hear no multicast ask here.
     udp_socket::options o;
     o.ttl = shell_.plan.ttl;
@@ -68,6 +70,7 @@ class publisher_impl final : public publisher {
   void run() {
     for (std::size_t r = 0; r < shell_.rails.size(); ++r) listen(r);
     listen_for_queries();
+    running_ = true;
     thread_ = std::thread([this] { io_.run(); });
   }
 
@@ -196,6 +199,7 @@ class publisher_impl final : public publisher {
     endpoint local = *address;
     // The group's port, so that a receiver who knows this host can ask it; any port when that is taken.
     local.port = r.socket ? r.socket->local().port : shell_.plan.group.port;
+    close_bulk(r);
     r.descriptor.reset();
     r.socket.reset();
     auto socket = udp_socket::open_unicast(local, r.interface.index, o);
@@ -206,6 +210,20 @@ class publisher_impl final : public publisher {
     if (!socket) return tl::unexpected(socket.error());
     r.socket = std::move(*socket);
     r.descriptor = std::make_unique<asio::posix::stream_descriptor>(io_, ::dup(r.socket->fd()));
+    return open_bulk(r);
+  }
+
+  void close_bulk(sender_rail_socket& r) {
+    r.room.reset();
+    r.bulk.reset();
+  }
+
+  result<void> open_bulk(sender_rail_socket& r) {
+    close_bulk(r);
+    auto bulk = open_bulk_sender(shell_.options, shell_.plan, r.interface, *r.socket, running_ ? later_patience : first_patience);
+    if (!bulk) return tl::unexpected(bulk.error());
+    r.bulk = std::move(*bulk);
+    if (r.bulk->room_fd() >= 0) r.room = std::make_unique<asio::posix::stream_descriptor>(io_, ::dup(r.bulk->room_fd()));
     return {};
   }
 
@@ -216,8 +234,14 @@ class publisher_impl final : public publisher {
     for (const network_interface& n : *all) {
       if (n.name != shell_.rails[index].interface.name || !n.up) continue;
       const bool same = n.index == shell_.rails[index].interface.index && n.addresses == shell_.rails[index].interface.addresses;
-      if (same) return true;
-      shell_.rails[index].interface = n;
+      sender_rail_socket& r = shell_.rails[index];
+      if (same && r.bulk && r.bulk->problem() == nullptr) return true;
+      if (same && r.socket) {   // the lane alone went away
+        if (!open_bulk(r)) return false;
+        shell_.log(log_level::info, n.name + " is back");
+        return true;
+      }
+      r.interface = n;
       if (!open_rail(index)) return false;
       if (query_) (void)query_->join(n.index);
       shell_.log(log_level::info, n.name + " is back");
@@ -275,7 +299,7 @@ class publisher_impl final : public publisher {
   std::unique_ptr<udp_socket> query_;
   std::unique_ptr<asio::posix::stream_descriptor> query_descriptor_;
   std::deque<std::shared_ptr<publication>> queue_;
-  bool closing_ = false;
+  bool closing_ = false, running_ = false;
   std::thread thread_;
 };
 

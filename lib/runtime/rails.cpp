@@ -31,6 +31,20 @@ result<network_plan> plan_sending(const network_options& given, const std::vecto
   return plan;
 }
 
+static result<void> plan_transport(const network_options& o, network_plan& plan) {
+  if (o.transport != "udp" && o.transport != "verbs") return fail(errc::invalid_argument, "transport: '" + o.transport + "' is not known; it is udp or verbs");
+  plan.verbs = o.transport == "verbs";
+  if (!plan.verbs && (!o.device.empty() || o.traffic_class != -1 || o.service_level != -1))
+    return fail(errc::invalid_argument, "device, traffic_class and service_level are for the transport verbs");
+  if (o.traffic_class < -1 || o.traffic_class > 255) return fail(errc::invalid_argument, "traffic_class: " + std::to_string(o.traffic_class) + " is not a number from 0 to 255");
+  if (o.service_level < -1 || o.service_level > 15) return fail(errc::invalid_argument, "service_level: " + std::to_string(o.service_level) + " is not a number from 0 to 15");
+  auto devices = device_selector::parse(o.device);
+  if (!devices) return tl::unexpected(devices.error());
+  plan.devices = std::move(*devices);
+  if (plan.verbs && o.multicast == multicast_use::off) return fail(errc::invalid_argument, "transport: verbs carries what goes to the group, and multicast is off: use the transport udp");
+  return {};
+}
+
 result<network_plan> plan_network(const network_options& o, const std::vector<network_interface>& all) {
   network_plan plan;
   auto group = parse_endpoint(o.group, 7700);
@@ -48,6 +62,7 @@ result<network_plan> plan_network(const network_options& o, const std::vector<ne
   }
   if (o.ttl < 0 || o.ttl > 255) return fail(errc::invalid_argument, "ttl: " + std::to_string(o.ttl) + " is not a number from 0 to 255");
   plan.ttl = o.ttl;
+  if (auto ok = plan_transport(o, plan); !ok) return tl::unexpected(ok.error());
   const std::uint32_t least = limits::segment_bytes_min + data_header::wire_size + header_bytes(group->v6);
   if (o.mtu != 0 && (o.mtu < std::max(least, 1280u) || o.mtu > 65535)) return fail(errc::invalid_argument, "mtu: " + std::to_string(o.mtu) + " is not a number from 1280 to 65535");
   auto choice = choose_interfaces(all, o.interfaces, plan.group);

@@ -6,6 +6,7 @@
 #include <ddf/options.hpp>
 #include "lib/model/endpoint.hpp"
 #include "transports/udp/interfaces.hpp"
+#include "transports/verbs/device_selector.hpp"
 
 namespace ddf {
 
@@ -16,6 +17,8 @@ struct network_plan {   // network_options, read and checked
   interface_choice interfaces;
   bool interfaces_named = false;
   int ttl = 1;
+  bool verbs = false;                 // DATA goes to the group by RDMA devices
+  device_selector devices;
 };
 
 /// Errors: invalid_argument naming the option and the cure; network.

@@ -3,6 +3,7 @@
 #include <asio.hpp>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 #include <ddf/subscriber.hpp>
@@ -43,6 +44,12 @@ class reception : public std::enable_shared_from_this<reception> {
   void begin(std::function<void(reception&)> on_end);
   void handle_datagram(time_point t, path from, bool to_group, std::span<const std::byte> bytes) { engine_.handle_datagram(t, from, to_group, bytes); }
   void handle_run(time_point t, path from, bool to_group, const data_run& run) { engine_.handle_run(t, from, to_group, run); }
+  /// Which of the sender's addresses announces on a rail: what comes there by RDMA says only which session it is of.
+  void announced_by(const path& from) { announcers_[from.rail] = from.peer; }
+  path sender_on(std::uint32_t rail) const {
+    const auto known = announcers_.find(rail);
+    return {known != announcers_.end() ? known->second : engine_.sender_path().peer, rail};
+  }
   void drain(time_point t);    // after each run of datagrams: perform what the engine asks for
   void flush();                // before the datagrams' memory is used again; drain once more after it
   void arm();                  // when all is drained: set the timer
@@ -78,6 +85,7 @@ class reception : public std::enable_shared_from_this<reception> {
   subscriber_shell& shell_;
   prng rng_;
   receiver engine_;
+  std::map<std::uint32_t, endpoint> announcers_;   // by rail
   std::vector<slot> slots_;
   lazy_timer timer_;
   std::function<void(reception&)> on_end_;

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "lib/model/object_name.hpp"
+#include "lib/runtime/bulk_lanes.hpp"
 #include "lib/runtime/rails.hpp"
 #include "lib/runtime/reception.hpp"
 
@@ -60,6 +61,8 @@ class subscriber_impl final : public subscriber {
     udp_socket::options so;
     so.ttl = plan_.ttl;
     so.buffer_bytes = o.socket_buffer;
+    if (plan_.verbs)
+      if (auto ok = open_bulk(); !ok) return ok;
     if (o.multicast != multicast_use::off) {
       auto group = udp_socket::open_group(plan_.group, so);
       if (!group) {
@@ -109,6 +112,7 @@ class subscriber_impl final : public subscriber {
       group_descriptor_ = std::make_unique<asio::posix::stream_descriptor>(io_, ::dup(group_->fd()));
       listen(*group_descriptor_, *group_, true);
     }
+    for (const auto& b : bulk_) listen(b);
     unicast_descriptor_ = std::make_unique<asio::posix::stream_descriptor>(io_, ::dup(unicast_->fd()));
     listen(*unicast_descriptor_, *unicast_, false);
     ask_for_senders();
@@ -173,20 +177,114 @@ class subscriber_impl final : public subscriber {
   void listen(asio::posix::stream_descriptor& descriptor, udp_socket& socket, bool to_group) {
     descriptor.async_wait(asio::posix::stream_descriptor::wait_read, [this, &descriptor, &socket, to_group](const asio::error_code& e) {
       if (e || ending_) return;
-      for (int round = 0; round < 64 && !ending_; ++round) {
-        receive_time_ = now();
-        const std::size_t n = socket.receive([&](const datagrams& d) {
-          handle(d, to_group);
-          drain();
-        });
-        if (n == 0) break;
-        for (const auto& r : active_) r->flush();
-        drain();
-      }
+      if (to_group)   // what an announcement says was sent may have come the other way: look there first
+        for (const auto& b : bulk_) take_all(*b);
+      take_all(socket, [&](const datagrams& d) { handle(d, to_group); });
       for (std::size_t i = 0; i < active_.size(); ++i) active_[i]->arm();
       if (!ending_) listen(descriptor, socket, to_group);
       publish_snapshot();
     });
+  }
+
+  /// Output: whether nothing is left; else it has to be called again without waiting.
+  template <class Handle>
+  bool take_all(bulk_receiver& from, Handle handle_all) {
+    for (int round = 0; round < 64 && !ending_; ++round) {
+      receive_time_ = now();
+      const std::size_t n = from.receive([&](const datagrams& d) {
+        handle_all(d);
+        drain();
+      });
+      if (n == 0) return true;
+      for (const auto& r : active_) r->flush();
+      drain();
+    }
+    return false;
+  }
+
+  // --- DATA to the group that does not come by a socket -------------------------------------------------------------------
+
+  struct bulk_rail {
+    std::uint32_t rail = 0;
+    std::unique_ptr<verbs_receiver> lane;   // null: went away, to be opened again
+    std::unique_ptr<asio::posix::stream_descriptor> descriptor;
+  };
+
+  result<void> open_bulk() {
+    auto& rails = plan_.interfaces.rails;
+    std::vector<network_interface> usable;
+    result<void> first;
+    for (const network_interface& n : rails) {
+      auto lane = open_bulk_receiver(shell_.options, plan_, n, first_patience);
+      if (!lane) {
+        if (first) first = tl::unexpected(lane.error());
+        shell_.log(plan_.interfaces_named ? log_level::warning : log_level::debug, n.name + ": " + describe(lane.error()));
+        continue;
+      }
+      shell_.log(log_level::info, "receiving from the group by " + (*lane)->name() + " on " + n.name + " (" + std::to_string((*lane)->slots()) + " buffers)");
+      auto b = std::make_shared<bulk_rail>();
+      b->rail = static_cast<std::uint32_t>(usable.size());
+      usable.push_back(n);
+      adopt(*b, std::move(*lane));
+      bulk_.push_back(std::move(b));
+    }
+    if (usable.empty()) return first;
+    rails = std::move(usable);
+    return {};
+  }
+
+  void adopt(bulk_rail& b, std::unique_ptr<verbs_receiver> lane) {
+    b.lane = std::move(lane);
+    b.descriptor = std::make_unique<asio::posix::stream_descriptor>(io_, ::dup(b.lane->fd()));
+  }
+
+  void listen(const std::shared_ptr<bulk_rail>& b) {
+    if (!b->descriptor) return;
+    b->descriptor->async_wait(asio::posix::stream_descriptor::wait_read, [this, weak = std::weak_ptr(b)](const asio::error_code& e) {
+      if (const auto alive = weak.lock(); alive && !e) serve(alive);
+    });
+  }
+
+  void serve(const std::shared_ptr<bulk_rail>& b) {
+    if (ending_) return;
+    const bool all = take_all(*b);
+    for (std::size_t i = 0; i < active_.size(); ++i) active_[i]->arm();
+    publish_snapshot();
+    if (all) return listen(b);
+    asio::post(io_, [this, b] { serve(b); });
+  }
+
+  bool take_all(bulk_rail& b) {
+    return !b.lane || take_all(*b.lane, [&](const datagrams& d) { handle(b, d); });
+  }
+
+  void handle(const bulk_rail& b, const datagrams& d) {
+    for (std::size_t i = 0; i < d.count();) {
+      const auto run = d.run_from(i);
+      i += run ? run->count : 1;
+      const auto r = run ? std::ranges::find(active_, run->head.session_tag, [](const auto& a) { return static_cast<std::uint32_t>(a->engine().session().value); }) : active_.end();
+      if (r != active_.end()) (*r)->handle_run(receive_time_, (*r)->sender_on(b.rail), true, *run);
+      else dropped_["foreign"] += run ? run->count : 1;
+    }
+  }
+
+  void reopen(const std::shared_ptr<bulk_rail>& b) {
+    const network_interface& n = plan_.interfaces.rails[b->rail];
+    b->descriptor.reset();
+    b->lane.reset();
+    auto lane = open_bulk_receiver(shell_.options, plan_, n, later_patience);
+    if (!lane) return shell_.log(log_level::debug, n.name + ": " + describe(lane.error()));
+    adopt(*b, std::move(*lane));
+    listen(b);
+    shell_.log(log_level::info, "receiving from the group by " + b->lane->name() + " again");
+  }
+
+  void check_bulk() {
+    for (const auto& b : bulk_) {
+      const error* const problem = b->lane ? b->lane->look() : nullptr;
+      if (problem != nullptr) shell_.log(log_level::warning, describe(*problem));
+      if (!b->lane || problem != nullptr) reopen(b);
+    }
   }
 
   void drain() {
@@ -235,7 +333,10 @@ class subscriber_impl final : public subscriber {
       return;
     }
     for (const auto& r : active_)
-      if (r->engine().session() == *session) return r->handle_datagram(receive_time_, from, to_group, bytes);
+      if (r->engine().session() == *session) {
+        if (to_group && !bulk_.empty() && *type_of(bytes) == packet_type::announce) r->announced_by(from);
+        return r->handle_datagram(receive_time_, from, to_group, bytes);
+      }
     if (*type_of(bytes) != packet_type::announce || std::ranges::find(ended_, *session) != ended_.end()) {
       ++dropped_[*type_of(bytes) == packet_type::query ? "query" : "other_session"];
       return;
@@ -265,6 +366,8 @@ class subscriber_impl final : public subscriber {
     o.id = receiver_id{id_.value ^ session.value ? id_.value ^ session.value : 1};
     o.host = host_name();
     o.buffer_bytes = group_ ? group_->receive_buffer() : unicast_->receive_buffer();
+    for (const auto& b : bulk_)
+      if (b->lane) o.buffer_bytes = std::min(o.buffer_bytes, b->lane->buffer_bytes());
     o.wanted = shell_.wanted;
     if (shell_.options.bytes_max != 0) o.bytes_max = shell_.options.bytes_max;
     else if (!tree_) o.bytes_max = memory_bytes() / 2;
@@ -277,6 +380,7 @@ class subscriber_impl final : public subscriber {
     active_.push_back(r);
     last_session_ = receive_time_;
     r->begin([this](reception& ended) { reception_ended(ended); });
+    if (to_group && !bulk_.empty()) r->announced_by(from);
     r->handle_datagram(receive_time_, from, to_group, bytes);
     const std::string rail = from.rail < plan_.interfaces.rails.size() ? plan_.interfaces.rails[from.rail].name : "?";
     shell_.log(log_level::info, "heard a sender at " + to_string(from.peer) + " by " + rail);
@@ -360,6 +464,10 @@ class subscriber_impl final : public subscriber {
       group_->leave(n.index, source);
       (void)group_->join(n.index, source);
     }
+    asio::post(io_, [this] {   // not while what came by them is being handled
+      for (const auto& b : bulk_)
+        if (!ending_) reopen(b);
+    });
     shell_.log(log_level::debug, "left and joined the group again");
   }
 
@@ -368,6 +476,7 @@ class subscriber_impl final : public subscriber {
   void check() {
     if (ending_) return;
     refresh_interfaces();
+    check_bulk();
     const bool waiting = std::ranges::none_of(active_, [](const auto& r) { return r->engine().joined(); });
     const duration timeout = shell_.options.timeout;
     if (waiting && !active_.empty() && !shell_.options.follow && now() - active_.front()->engine().when().first_heard > std::min(duration(shell_.options.sender_silence), timeout))
@@ -394,7 +503,7 @@ class subscriber_impl final : public subscriber {
       const bool same = known != plan_.interfaces.rails.end() && known->index == n.index;
       if (same) continue;
       if (known != plan_.interfaces.rails.end()) *known = n;
-      else if (plan_.interfaces.rails.size() < 16) plan_.interfaces.rails.push_back(n);
+      else if (plan_.interfaces.rails.size() < 16 && !plan_.verbs) plan_.interfaces.rails.push_back(n);
       else continue;
       if (group_) group_->tell_interface();
       unicast_->tell_interface();
@@ -430,6 +539,7 @@ class subscriber_impl final : public subscriber {
     check_timer_.cancel();
     report r = std::move(report_building_);
     r.outcome = std::move(outcome);
+    r.bulk.transport = shell_.options.transport;
     std::ranges::sort(used_interfaces_);
     used_interfaces_.erase(std::unique(used_interfaces_.begin(), used_interfaces_.end()), used_interfaces_.end());
     r.interfaces = used_interfaces_;
@@ -462,6 +572,7 @@ class subscriber_impl final : public subscriber {
   prng rng_;
   subscriber_shell shell_;
   std::unique_ptr<output_tree> tree_;
+  std::vector<std::shared_ptr<bulk_rail>> bulk_;
   std::unique_ptr<udp_socket> group_, unicast_;
   std::unique_ptr<asio::posix::stream_descriptor> group_descriptor_, unicast_descriptor_;
   std::vector<subscription> subscriptions_;

@@ -8,6 +8,7 @@
 
 #include "lib/model/endpoint.hpp"
 #include "tools/common/units.hpp"
+#include "transports/verbs/device_selector.hpp"
 
 namespace ddf::tools {
 namespace {
@@ -17,11 +18,6 @@ constexpr std::uint64_t mtu_min = 1280, mtu_max = 65'535;  // what control messa
 
 result<void> unusable(const std::string& text, std::string_view allowed) {
   return fail(errc::invalid_argument, fmt::format("read '{}'; allowed: {}", text, allowed));
-}
-
-/// For values that a later version will know: refused, and told from a typing error.
-result<void> not_yet(const std::string& text, std::string_view what) {
-  return fail(errc::invalid_argument, fmt::format("'{}' is not in this version: {}", text, what));
 }
 
 result<void> set_group(network_options& network, const std::string& text) {
@@ -77,10 +73,17 @@ result<void> set_repair(network_options& network, const std::string& text) {
   return {};
 }
 
-result<void> set_transport(const std::string& text) {
-  if (text == "udp") return {};
-  if (text == "verbs") return not_yet(text, "it sends over UDP; use --transport udp");
-  return unusable(text, "udp");
+result<void> set_transport(network_options& network, const std::string& text) {
+  if (text != "udp" && text != "verbs") return unusable(text, "udp or verbs");
+  network.transport = text;
+  return {};
+}
+
+result<void> set_number(int& out, const std::string& text, std::uint64_t most) {
+  const auto number = parse_count(text, 0, most);
+  if (!number) return tl::unexpected(number.error());
+  out = static_cast<int>(*number);
+  return {};
 }
 
 result<void> set_mtu(network_options& network, const std::string& text) {
@@ -171,10 +174,28 @@ void add_network_options(command_line& line, common_options& options) {
             .default_text = "auto",
             .set = [&](const std::string& text) { return set_repair(network, text); }});
   line.add({.name = "transport",
-            .value = "udp",
-            .help = "what carries the multicast (default udp)",
+            .value = "udp|verbs",
+            .help = "what carries the multicast: udp (default); verbs: InfiniBand or RoCE, by an RDMA device",
             .default_text = "udp",
-            .set = set_transport});
+            .set = [&](const std::string& text) { return set_transport(network, text); }});
+  line.add({.name = "device",
+            .value = "SELECTOR",
+            .help = "verbs: which RDMA devices may be used, as in mlx5_0:1, ^mlx5_2 or =mlx5_0 (default: those of the "
+                    "interfaces)",
+            .set = [&](const std::string& text) -> result<void> {
+              const auto parsed = device_selector::parse(text);
+              if (!parsed) return tl::unexpected(parsed.error());
+              network.device = text;
+              return {};
+            }});
+  line.add({.name = "traffic-class",
+            .value = "N",
+            .help = "verbs: of packets to the group, 0 to 255; with RoCE the DSCP and ECN byte (default: the device's)",
+            .set = [&](const std::string& text) { return set_number(network.traffic_class, text, 255); }});
+  line.add({.name = "service-level",
+            .value = "N",
+            .help = "verbs: of packets to the group, 0 to 15 (default: the fabric's)",
+            .set = [&](const std::string& text) { return set_number(network.service_level, text, 15); }});
   line.add({.name = "mtu",
             .value = "N",
             .help = "bytes of an IP packet (default auto: the interface's)",
