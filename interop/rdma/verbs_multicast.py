@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-bin_folder = pathlib.Path(os.environ.get("DDF_BIN", "."))
+bin_folder = pathlib.Path(os.environ.get("DDF_BIN", ".")).resolve()
 hosts = len(os.environ.get("RDMA_VM_ADDRS", "").split())
 if hosts < 2:
     print("SKIP: no RDMA hosts (RDMA_VM_ADDRS is not set)")
@@ -28,6 +28,10 @@ def run(program, host, *arguments):
     command = [str(bin_folder / program), "--transport", "verbs", "--interface", f"h{host}", "--json", "--repair", "udp",
                "-vv", *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def device_packets(host):   # that its RDMA device has taken in
+    return int(pathlib.Path(f"/sys/class/infiniband/rxe{host}/ports/1/hw_counters/rcvd_pkts").read_text())
 
 
 def summary(text):
@@ -46,6 +50,7 @@ def attempt(folder, source, loss):
     receivers = [run("mcrecv", host, "--output", str(output), "--state", str(folder / f"state-{loss}-{host}"))
                  for host, output in zip(range(2, hosts + 1), outputs)]
     time.sleep(1)
+    before = [device_packets(host) for host in range(2, hosts + 1)]
     started = time.monotonic()
     sender = run("mcsend", 1, "--expect", str(hosts - 1), *state, str(source))
     ended = []
@@ -68,12 +73,16 @@ def attempt(folder, source, loss):
     for output in outputs:
         if not filecmp.cmp(source, output / source.name, shallow=False) if (output / source.name).exists() else True:
             problems.append(f"{output.name}: not the same bytes")
+    by_device = min(device_packets(host) - n for host, n in zip(range(2, hosts + 1), before))
     said = summary(ended[0][0])
+    if by_device < said.get("bulk", {}).get("segments", 0) * (1 - loss / 50):
+        problems.append("fewer packets came by the RDMA devices than were sent")
     repair = said.get("repair", {})
     by_group = min((summary(out).get("bulk", {}).get("bytes", 0) for out, _ in ended[1:]), default=0)
     if by_group < source.stat().st_size // 2:
         problems.append(f"only {by_group} bytes came by the group")
-    print(f"loss {loss}%: {mib} MiB to {hosts - 1} receivers in {took:.1f} s; by the group at least {by_group} bytes each; "
+    print(f"loss {loss}%: {mib} MiB to {hosts - 1} receivers in {took:.1f} s; by the group at least {by_group} bytes, "
+          f"{by_device} packets by the RDMA device each; "
           f"repair: multicast {repair.get('multicast_bytes')}, unicast {repair.get('unicast_bytes')}, NACKs {repair.get('nacks')}"
           f"; {'; '.join(problems) or 'all well'}", flush=True)
     return not problems
