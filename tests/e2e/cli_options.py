@@ -96,7 +96,10 @@ class CommandLine(unittest.TestCase):
                 (program, "--ttl", ["256", "-1", "x", "1.5"], ["0 to 255"]),
                 (program, "--multicast", ["maybe", "TRY"], ["try, require or off"]),
                 (program, "--repair", ["rdma"], ["auto, verbs, tcp, shm or udp"]),
-                (program, "--transport", ["tcp"], ["udp"]),
+                (program, "--transport", ["tcp"], ["udp or verbs"]),
+                (program, "--device", ["^", "mlx5_0:x", "=^mlx5_0"], ["ibv_devices"]),
+                (program, "--traffic-class", ["256", "-1", "x"], ["0 to 255"]),
+                (program, "--service-level", ["16", "-1", "x"], ["0 to 15"]),
                 (program, "--mtu", ["1279", "65536", "-1", "jumbo"], ["1280", "65535"]),
                 (program, "--progress", ["yes"], ["auto, always or never"]),
             ]
@@ -108,10 +111,19 @@ class CommandLine(unittest.TestCase):
                     if not value.startswith("-"):
                         self.refused(program, option, value, *arguments, says=[f"{option}: ", value, *allowed])
 
-    def test_what_a_later_version_will_know_is_refused_in_other_words_than_a_typing_error(self):
+    def test_options_of_rdma_multicast_are_for_that_transport(self):
         for program in QUICK:
             arguments = ["file"] if program == "mcsend" else []
-            self.refused(program, "--transport", "verbs", *arguments, says=["'verbs' is not in this version", "UDP"])
+            self.refused(program, "--device", "mlx5_0", *arguments, says=["transport verbs"])
+            self.refused(program, "--transport", "verbs", "--multicast", "off", *arguments, says=["multicast is off"])
+
+    def test_rdma_multicast_without_a_device_says_what_is_missing(self):
+        if os.path.isdir("/sys/class/infiniband") and os.listdir("/sys/class/infiniband"):
+            self.skipTest("this host has an RDMA device")
+        for program in QUICK:
+            done = run(program, *QUICK[program], "--transport", "verbs", *(["file"] if program == "mcsend" else []))
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertRegex(done.stderr.decode(), "/sys/class/infiniband|libibverbs")
 
     def test_unknown_options_and_missing_values(self):
         self.refused("mcsend", "--no-such", "file", says=["--no-such", "no such option"])

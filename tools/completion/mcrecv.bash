@@ -12,15 +12,17 @@ _ddf_mcrecv() {
     --interface) words=$(ls /sys/class/net 2>/dev/null) ;;
     --multicast) words='try require off' ;;
     --repair) words='auto verbs tcp shm udp' ;;
-    --transport) words=udp ;;
+    --transport) words='udp verbs' ;;
+    --device) words=$(ls /sys/class/infiniband 2>/dev/null) ;;
     --mtu) words='auto 1500 9000' ;;
     --progress) words='auto always never' ;;
     --config) files=-f ;;
     --output | --state) files=-d ;;
     --exec) files=-c ;;
-    --keep | --timeout | --group | --source | --ttl) ;;
+    --keep | --timeout | --group | --source | --ttl | --traffic-class | --service-level) ;;
     *) [[ $word == -* ]] && words='--output --state --exec --keep --follow --once --timeout
-             --group --interface --source --ttl --multicast --repair --transport --mtu --doctor
+             --group --interface --source --ttl --multicast --repair --transport --device --traffic-class --service-level
+             --mtu --doctor
              --json --progress -v --verbose -q --quiet --config --version -h --help' ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "$word"))

@@ -12,7 +12,8 @@ _ddf_mcsend() {
     --interface) words=$(ls /sys/class/net 2>/dev/null) ;;
     --multicast) words='try require off' ;;
     --repair) words='auto verbs tcp shm udp' ;;
-    --transport) words=udp ;;
+    --transport) words='udp verbs' ;;
+    --device) words=$(ls /sys/class/infiniband 2>/dev/null) ;;
     --mtu) words='auto 1500 9000' ;;
     --progress) words='auto always never' ;;
     --config) files=-f ;;
@@ -25,12 +26,13 @@ _ddf_mcsend() {
     --consistency) words='versioned immutable append-only' ;;
     --rate) words='auto 1G 10G 100G 400Mbit' ;;
     --state) words=none files=-d ;;
-    --name | --keep | --settle | --expect | --wait | --linger | --group | --source | --ttl) ;;
+    --name | --keep | --settle | --expect | --wait | --linger | --group | --source | --ttl | --traffic-class | --service-level) ;;
     *)
       if [[ $word == -* ]]; then
         words='--name --object-version --watch --settle --base --delta --keep --consistency --explain
              --dry-run --expect --wait --deadline --quorum --commit --linger --serve --rate --state
-             --group --interface --source --ttl --multicast --repair --transport --mtu --doctor
+             --group --interface --source --ttl --multicast --repair --transport --device --traffic-class --service-level
+             --mtu --doctor
              --json --progress -v --verbose -q --quiet --config --version -h --help'
       else
         files=-f

@@ -24,7 +24,7 @@ static std::string_view cure(verbs_step step, int code) {
       if (code == ENETUNREACH || code == EHOSTUNREACH) return "there is no route to the group by this interface (ip route get)";
       break;
     case verbs_step::open:
-      if (code == EINVAL) return "the device takes fewer requests or completions than it says; give a smaller --socket-buffer";
+      if (code == EINVAL) return "the device takes fewer requests or completions than it says; give a smaller socket_buffer";
       if (code == EACCES || code == EPERM) return "the device's file may not be opened; see the permissions of /dev/infiniband";
       [[fallthrough]];
     case verbs_step::reg:
