@@ -54,6 +54,7 @@ class judge {
     firewall();
     surroundings();
     repair();
+    transport();
     rdma();
     std::ranges::stable_sort(report_.findings, [](severity a, severity b) { return a > b; }, &host_finding::level);
     return std::move(report_);
@@ -353,11 +354,31 @@ class judge {
     if (!report_.choice.repair.empty()) add(severity::ok, "repair_lane", report_.choice.repair + ": " + report_.choice.repair_why);
   }
 
+  bool multicasts_by_rdma() const { return options_.transport == "verbs"; }
+
+  /// Which of the chosen interfaces could carry DATA by RDMA. Which network interface is an InfiniBand port's is not in the facts.
+  void transport() {
+    if (!multicasts_by_rdma() || facts().rdma.empty()) return;
+    std::vector<std::string> found;
+    for (const rdma_device& d : facts().rdma)
+      for (const rdma_port& p : d.ports) {
+        if (p.state != "ACTIVE") continue;
+        const auto of_port = [&](const host_interface& n) { return n.chosen && std::ranges::find(p.gids, n.name, &rdma_gid::interface) != p.gids.end(); };
+        const auto n = std::ranges::find_if(facts().interfaces, of_port);
+        const std::string who = d.name + ":" + std::to_string(p.number);
+        if (n != facts().interfaces.end()) found.push_back(who + " on " + n->name);
+        else if (p.link_layer != "Ethernet") found.push_back(who);
+      }
+    if (!found.empty()) return add(severity::ok, "transport", "verbs: " + joined(found, ", "));
+    add(severity::problem, "transport", "--transport verbs: no interface that would be used is an RDMA device's with an active port", "nothing can be multicast in this way", "rdma link   # --interface of one of these, or --transport udp");
+    if (report_.choice.problem.code == errc::ok) report_.choice.problem = {errc::unsupported, 0, "--transport verbs: no interface that would be used is an RDMA device's"};
+  }
+
   void rdma() {
-    const bool wanted = options_.repair == repair_lane::verbs;
+    const bool wanted = options_.repair == repair_lane::verbs || multicasts_by_rdma();
     const severity level = wanted ? severity::warning : severity::note;
     if (facts().rdma.empty()) {
-      if (wanted) add(severity::problem, "rdma_device", "there is no RDMA device", "--repair verbs needs one", "lspci | grep -i -e infiniband -e ethernet   # is its driver loaded?");
+      if (wanted) add(severity::problem, "rdma_device", "there is no RDMA device", multicasts_by_rdma() ? "--transport verbs needs one" : "--repair verbs needs one", "lspci | grep -i -e infiniband -e ethernet   # is its driver loaded?");
       return;
     }
     for (const rdma_device& d : facts().rdma) {
