@@ -367,7 +367,7 @@ class subscriber_impl final : public subscriber {
     o.host = host_name();
     o.buffer_bytes = group_ ? group_->receive_buffer() : unicast_->receive_buffer();
     for (const auto& b : bulk_)
-      if (b->lane) o.buffer_bytes = std::min(o.buffer_bytes, b->lane->buffer_bytes());
+      if (b->lane && (o.group_buffer_bytes == 0 || b->lane->buffer_bytes() < o.group_buffer_bytes)) o.group_buffer_bytes = b->lane->buffer_bytes();
     o.wanted = shell_.wanted;
     if (shell_.options.bytes_max != 0) o.bytes_max = shell_.options.bytes_max;
     else if (!tree_) o.bytes_max = memory_bytes() / 2;

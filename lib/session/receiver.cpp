@@ -334,7 +334,7 @@ void receiver::send_join(time_point now) {
   j.rails = rails_;
   j.echo_us = echo_us_;
   j.held_us = static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::microseconds>(now - echo_at_).count());
-  j.buffer_bytes = options_.buffer_bytes;
+  j.buffer_bytes = options_.group_buffer_bytes != 0 ? options_.group_buffer_bytes : options_.buffer_bytes;
   j.datagram_bytes = datagram_known() ? datagram_bytes_ : std::uint16_t(0);
   j.host = options_.host.substr(0, host_bytes_max);
   for (std::uint32_t o = 0; o < catalogue_objects_ && sender_plans_ && j.ready; ++o)

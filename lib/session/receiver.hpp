@@ -25,6 +25,7 @@ struct receiver_options {
   receiver_id id;
   std::string host;
   std::uint32_t buffer_bytes = 212'992;   // receive buffer granted by the system
+  std::uint32_t group_buffer_bytes = 0;   // for DATA to the group, where that has a buffer of its own; 0: it has not
   std::function<bool(const manifest&)> wanted = [](const manifest&) { return true; };
   std::uint64_t bytes_max = ~std::uint64_t(0);   // refuse a session of more bytes, before anything is opened
   std::uint64_t bytes_free = ~std::uint64_t(0);  // room for what is not here yet

@@ -55,6 +55,26 @@ static std::vector<range> asked(const std::vector<receiver_action>& actions) {
   return out;
 }
 
+BOOST_AUTO_TEST_CASE(what_limits_the_window_is_the_buffer_that_the_group_fills) {
+  for (const std::uint32_t of_the_group : {0u, 16u << 20}) {
+    receiver_options o;
+    o.buffer_bytes = 425'984;
+    o.group_buffer_bytes = of_the_group;
+    const source f(200'000);
+    lone_receiver r(o);
+    std::vector<std::uint32_t> told;
+    auto done = r.hear(lone_receiver::an_announce(f.c));
+    const auto opened = r.run(100ms);
+    done.insert(done.end(), opened.begin(), opened.end());
+    for (const auto& s : all<send_message>(done)) {
+      const auto m = parse_message(s.datagram);
+      if (const auto* j = m ? std::get_if<join>(&*m) : nullptr) told.push_back(j->buffer_bytes);
+    }
+    BOOST_REQUIRE(!told.empty());
+    BOOST_TEST(told.front() == (of_the_group != 0 ? of_the_group : 425'984u));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(an_object_that_arrives_whole_is_committed_once) {
   const source f(200'000);
   lone_receiver r;
