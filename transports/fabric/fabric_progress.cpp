@@ -115,7 +115,7 @@ bool fabric_progress::post(time_point now) {
 }
 
 bool fabric_progress::give(peer& p, time_point now) {
-  if (p.cutting || now < p.next_try) return false;
+  if (p.cutting || p.spoilt || now < p.next_try) return false;
   if (!p.known) {
     const std::span<const std::byte> address = h_.native_address(std::as_bytes(std::span(p.name)));
     int e = 0;
@@ -130,7 +130,7 @@ bool fabric_progress::give(peer& p, time_point now) {
     p.known = true;
   }
   bool gave = false;
-  for (std::uint32_t turn = 0; turn < per_peer_max_ && !free_.empty() && p.in_flight < per_peer_max_ && !p.waiting.empty(); ++turn) {
+  for (std::uint32_t turn = 0; turn < per_peer_max_ && p.known && !p.spoilt && !free_.empty() && p.in_flight < per_peer_max_ && !p.waiting.empty(); ++turn) {
     transfer& t = *p.waiting.front();
     const range part = *next_range(t);
     operation& o = *free_.back();
@@ -220,8 +220,14 @@ void fabric_progress::ended(operation& o, int code, int provider_code, time_poin
   if (code != 0) {
     p.connected = false;
     if (!h_.by_process) p.next_try = now + lost_pause;
+    // One error stops a queue pair for good, and ofi_rxm keeps using it. A TCP connection it gives up by itself.
+    p.spoilt = !h_.by_process && !h_.by_socket;
   }
-  if (p.cutting && p.in_flight == 0) after_cut(p, now);
+  if (p.in_flight == 0) {
+    if (p.spoilt && p.known) remove_address(p);
+    p.spoilt = false;
+    if (p.cutting) after_cut(p, now);
+  }
   settle(t);
 }
 
@@ -332,7 +338,7 @@ fabric_progress::time_point fabric_progress::next() const {
   time_point t = time_point::max();
   if (!deadlines_.empty()) t = deadlines_.begin()->first;
   for (const peer* p : ready_)
-    if (!broken_ && !p->cutting && p->in_flight < per_peer_max_ && !free_.empty()) t = std::min(t, p->next_try);
+    if (!broken_ && !p->cutting && !p->spoilt && p->in_flight < per_peer_max_ && !free_.empty()) t = std::min(t, p->next_try);
   for (const peer* p : late_) {
     if (!p->cutting) t = std::min<time_point>(t, p->heard + silence_max);
     else if (!p->held) t = std::min<time_point>(t, p->cut_at + cut_again);

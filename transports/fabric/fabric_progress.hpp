@@ -79,6 +79,7 @@ class fabric_progress {
     bool listed = false;            // is in ready_
     bool cutting = false;
     bool held = false;              // while cutting: to no effect yet
+    bool spoilt = false;            // an operation failed: the connection is of no use for the next
     std::deque<transfer*> waiting;  // have something to give
     std::uint32_t in_flight = 0, transfers = 0, overdue = 0;
     time_point next_try{}, heard{}, cut_at{};
