@@ -107,6 +107,7 @@ void sender::handle_granted(time_point now, std::uint64_t id, result<granted_mem
   open_grant& g = it->second;
   if (r) {
     g.where = std::move(*r);
+    g.expires = now + options_.grant_life;   // opening the lane took its time
     return send_grant(now, id, g);
   }
   member& m = members_[g.whom];
@@ -114,7 +115,7 @@ void sender::handle_granted(time_point now, std::uint64_t id, result<granted_mem
   const repair_lane lane = g.lane;
   const bool trial = g.trial;
   close_grant(id);
-  lane_failed(now, m, lane, describe(r.error()));
+  if (m.lane == lane) lane_failed(now, m, lane, describe(r.error()));   // once, of several grants that wait for the same
   if (trial) return;
   for (const range& s : segments) direct_segments_ += m.direct.insert(s.first, s.last);
 }

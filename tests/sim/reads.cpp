@@ -178,6 +178,31 @@ BOOST_AUTO_TEST_CASE(a_provider_that_fails_is_left_for_udp) {
   BOOST_TEST(said(s.sender().notes(), "memory cannot be registered"));
 }
 
+BOOST_AUTO_TEST_CASE(a_provider_that_fails_several_grants_at_once_fails_once) {
+  scenario_options o = reading(1, 64 << 20);
+  o.network.down.rate_bytes_per_s = o.network.up.rate_bytes_per_s = 12'500'000;
+  o.network.down.loss = 0.05;
+  o.sender.engine.reads_required = o.receiver.engine.reads_required = true;   // no trial: several grants wait for the lane
+  o.sender.grant_delay = 1s;
+  o.sender.grant_fails = [](const grant_segments&) { return error{errc::network, ENOMEM, "memory cannot be registered"}; };
+  scenario s(o);
+  expect_success(s, 60s);
+  BOOST_TEST(s.sender().engine().count().grants > 1u);
+  BOOST_TEST(s.sender().engine().count().grants_failed == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_lane_that_opens_slowly_leaves_readers_their_time) {
+  scenario_options o = reading(1, 8 << 20);
+  o.network.down.rate_bytes_per_s = o.network.up.rate_bytes_per_s = 2'500'000;   // a read takes half a second
+  o.sender.engine.reads_required = o.receiver.engine.reads_required = true;
+  o.sender.engine.grant_life = 3s;
+  o.sender.grant_delay = 2900ms;
+  scenario s(o);
+  s.net().block(s.receiver(0).node()).multicast_in = true;
+  expect_success(s, 60s);
+  BOOST_TEST(s.sender().engine().count().grants_failed == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(a_sender_that_dies_while_it_is_read_is_missed_and_its_next_session_goes_on) {
   scenario s(reading(1, 40 << 20));
   s.net().block(s.receiver(0).node()).multicast_in = true;
