@@ -54,7 +54,7 @@ std::string_view fabric_cure(std::string_view provider, fabric_step step, int co
       return "the address must be one of this host's; ip address lists them";
     case fabric_step::queue:
     case fabric_step::enable:
-      if (verbs && code == FI_EINVAL) return "the device's completion queue is smaller than asked for; set FI_UNIVERSE_SIZE to 64";
+      if (verbs && code == FI_EINVAL) return "the device's completion queue is smaller than asked for; set FI_UNIVERSE_SIZE to 16 (64 when it is not set)";
       [[fallthrough]];
     case fabric_step::open:
     case fabric_step::reg:
