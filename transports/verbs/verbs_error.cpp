@@ -15,7 +15,7 @@ static std::string_view attempt(verbs_step step) {
 static std::string_view cure(verbs_step step, int code) {
   switch (step) {
     case verbs_step::manager:
-      if (code == ENODEV || code == ENOENT || code == ENOSYS) return "this host shows no RDMA device (ls /sys/class/infiniband), or the kernel module rdma_ucm is not loaded (modprobe rdma_ucm)";
+      if (code == ENODEV || code == ENOENT || code == ENOSYS) return "this host shows no RDMA device (ls /sys/class/infiniband), or the kernel module rdma_ucm is not loaded (modprobe rdma_ucm), or /dev/infiniband/rdma_cm is not there for this user (its permissions; in a container: --device=/dev/infiniband)";
       if (code == EACCES || code == EPERM) return "/dev/infiniband/rdma_cm may not be opened; see its permissions";
       break;
     case verbs_step::find:
