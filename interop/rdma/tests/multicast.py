@@ -59,3 +59,50 @@ def mcsend_over_ud_multicast_brings_every_copy(field):
 @case
 def mcsend_over_ud_multicast_repairs_what_is_lost(field):
     over_verbs(field, 10)
+
+
+@case
+def mcsend_over_ud_multicast_repairs_single_losses(field):
+    over_verbs(field, 1)
+
+
+@case
+def a_receiver_without_rdma_is_served_by_unicast_and_one_on_the_senders_device_hears_the_group(field):
+    need_transport_verbs(field)
+    field.file("model.bin", 8 * MiB)
+    by_udp = field.receive("--transport", "udp", host=2)
+    others = [field.receive("--transport", "verbs", host=n) for n in (1, 3)]
+    sender = field.send("--transport", "verbs", "--expect", "3", "model.bin")
+    for receiver in (by_udp, *others):
+        field.complete(receiver, "model.bin", limit=50)
+    sender.wait(10, 0)
+    check(by_udp.summary()["bulk"]["segments"] == 0, "DATA came by UDP multicast as well", by_udp)
+    for receiver in others:
+        check(receiver.summary()["repair"]["unicast_bytes"] < MiB, "it did not hear the group", receiver)
+
+
+@case(limit=90)
+def a_receiver_that_hears_nothing_for_a_while_joins_again_and_ends_whole(field):
+    need_transport_verbs(field)
+    field.file("model.bin", 16 * MiB)
+    before = packets(field.host(2))
+    cut_off, other = (field.receive("--transport", "verbs", host=n) for n in (2, 3))
+    sender = field.send("--transport", "verbs", "--expect", "2", "--rate", "1500KB", "model.bin")
+    check(until(lambda: packets(field.host(2)) > before + 500, limit=30), "nothing came", cut_off, sender)
+    hosts.lose(field.host(2), 100, "all")
+    check(until(lambda: "by rxe2:1 again" in cut_off.text(), limit=20), "it did not join again", cut_off, sender)
+    hosts.lose(field.host(2), 0)
+    for receiver in (cut_off, other):
+        field.complete(receiver, "model.bin", limit=60)
+    sender.wait(10, 0)
+
+
+@case
+def an_interface_or_a_device_that_cannot_is_an_error_that_says_why(field):
+    need_transport_verbs(field)
+    field.file("model.bin", 1000)
+    for interface, device, exit, says in (("lo", "rxe1", 1, "no RDMA device has this address"),
+                                          (field.host(1).interface, "^rxe1", 2, "the device selector rules out")):
+        sender = field.start(1, [f"{BIN}/mcsend", "--transport", "verbs", "--interface", interface, "--device", device, "model.bin"], "mcsend without a device")
+        sender.wait(20, exit)
+        sender.says(says)
