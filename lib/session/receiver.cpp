@@ -163,7 +163,7 @@ void receiver::on(time_point now, path from, const welcome& w) {
   token_ = w.token;
   in_rate_loop_ = w.in_rate_loop;
   rtt_ = std::chrono::microseconds(w.rtt_us);
-  if (ready_joined_ || !all_opened_) join_due_ = never;
+  if ((ready_joined_ || !all_opened_) && deaf_ == deaf_joined_) join_due_ = never;   // else it answers something said before
   if (w.left_rate_loop) out_.push_back(note{log_level::warning, "this host is too slow for the group or hears no multicast: it finishes by unicast"});
   if (leaving_) send_done(now);
 }

@@ -127,11 +127,7 @@ void sender::on(time_point now, path from, const join& j) {
     welcome_member(*m, m->refused = refusal::no_lane);
     return;
   }
-  if (m->deaf && options_.multicast == multicast_use::require) {
-    end_member(*m, member_state::refused, "hears no multicast, which was required: check its interface, its firewall and the switch's IGMP snooping");
-    welcome_member(*m, m->refused = refusal::not_multicast);
-    return;
-  }
+  if (m->deaf && options_.multicast == multicast_use::require) return refuse_deaf(*m);
   if (state_ != session_state::gathering && m->datagram_bytes != 0 &&
       m->datagram_bytes < layout_.segment_bytes() + data_header::wire_size && m->ready) {
     end_member(*m, member_state::refused, "its path carries only " + std::to_string(m->datagram_bytes) + "-byte datagrams, the session uses larger ones: give mcsend --mtu");
@@ -165,6 +161,7 @@ void sender::on(time_point now, path from, const status& s) {
   if (s.deaf && !m->deaf) {
     m->deaf = true;
     if (m->in_loop) leave_loop(*m, "hears no multicast");
+    if (options_.multicast == multicast_use::require && m->state == member_state::active) return refuse_deaf(*m);
   }
   if (s.at_once && m->in_loop && s.sequence > m->sequence && s.sequence <= sequence_) measure_round_trip(now, s.sequence);
   confirm_progress(now, *m, s.sequence, s.received);

@@ -210,6 +210,7 @@ class sender {
   void update_rate_loop(time_point now);
   void check_members(time_point now);
   void end_member(member& m, member_state state, std::string reason);
+  void refuse_deaf(member& m);
   void leave_loop(member& m, std::string why);
 
   void start(time_point now);

@@ -23,6 +23,11 @@ void sender::welcome_member(const member& m, refusal refused) {
   send({false, 0, m.where}, welcome{options_.session, m.id, m.token, m.in_loop, m.left_loop, refused, static_cast<std::uint32_t>(rtt)});
 }
 
+void sender::refuse_deaf(member& m) {
+  end_member(m, member_state::refused, "hears no multicast, which was required: check its interface, its firewall and the switch's IGMP snooping");
+  welcome_member(m, m.refused = refusal::not_multicast);
+}
+
 void sender::end_member(member& m, member_state state, std::string reason) {
   DDF_ASSERT(m.state == member_state::active);
   m.state = state;
