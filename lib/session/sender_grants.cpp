@@ -160,7 +160,7 @@ void sender::on(time_point now, path from, const release& r) {
       m->lane_failures = 0;
       const double pace = seconds(now - it->second.sent) / static_cast<double>(it->second.ahead);
       m->read_pace = m->read_pace == 0 ? pace : (3 * m->read_pace + pace) / 4;
-      m->lane_proven = (m->lane_proven || m->lane == lane) && !it->second.slow;
+      m->lane_proven = options_.reads_required || ((m->lane_proven || m->lane == lane) && !it->second.slow);
     }
     close_grant(id);
     if (r.failed && m->lane == lane) lane_failed(now, *m, lane, r.reason);

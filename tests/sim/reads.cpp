@@ -191,6 +191,16 @@ BOOST_AUTO_TEST_CASE(a_provider_that_fails_several_grants_at_once_fails_once) {
   BOOST_TEST(s.sender().engine().count().grants_failed == 1u);
 }
 
+BOOST_AUTO_TEST_CASE(a_lane_that_is_required_is_not_left_because_it_is_slow) {
+  scenario_options o = reading(1, 8 << 20);
+  o.network.down.rate_bytes_per_s = o.network.up.rate_bytes_per_s = 500'000;   // a read takes two seconds
+  o.sender.engine.reads_required = o.receiver.engine.reads_required = true;
+  scenario s(o);
+  s.net().block(s.receiver(0).node()).multicast_in = true;
+  expect_success(s, 60s);
+  BOOST_TEST(s.sender().engine().count().unicast_repair_bytes == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(a_lane_that_opens_slowly_leaves_readers_their_time) {
   scenario_options o = reading(1, 8 << 20);
   o.network.down.rate_bytes_per_s = o.network.up.rate_bytes_per_s = 2'500'000;   // a read takes half a second
