@@ -93,7 +93,7 @@ class Machine:
         return archive.pack({**folders, **modules, "busybox": busybox, "init": (INSIDE / "init").read_bytes()})
 
     def _command(self, accelerator, writers):
-        kernel = ("console=ttyS0 quiet panic=-1 oops=panic mitigations=off random.trust_cpu=on "
+        kernel = ("console=ttyS0 quiet panic=-1 oops=panic mitigations=off random.trust_cpu=on no_timer_check "   # ticks may come late here
                   f"ddf_python={os.path.realpath(sys.executable)} ddf_boot={INSIDE / 'boot.py'} ddf_run={self.folder}")
         accel = ["-accel", "kvm", "-cpu", "host"] if accelerator == "kvm" else ["-accel", "tcg,thread=multi", "-cpu", "max"]
         argv = [needs.find_program("qemu-system-x86_64"), *accel, "-smp", str(self.processors), "-m", str(self.memory_mib),
