@@ -6,6 +6,7 @@ from field import BIN, MiB, Skip, case, check, packets, until
 
 GROUP = "239.66.0.1"
 MESSAGES = 20
+SIZE = 8 * MiB
 RECEIVERS = (2, 3, 4)
 
 
@@ -35,7 +36,7 @@ def need_transport_verbs(field):
 
 def over_verbs(field, percent):
     need_transport_verbs(field)
-    field.file("model.bin", 8 * MiB)
+    field.file("model.bin", SIZE)
     for number in RECEIVERS:
         hosts.lose(field.host(number), percent)
     before = [packets(field.host(n)) for n in RECEIVERS]
@@ -48,6 +49,8 @@ def over_verbs(field, percent):
     check(told["transport"] == "verbs", "it went by another transport", sender)
     least = told["segments"] * (1 - percent / 50)
     came = [packets(field.host(n)) - b for n, b in zip(RECEIVERS, before)]
+    by_group = [r.summary()["bulk"]["bytes"] for r in receivers]
+    check(min(by_group) > SIZE // 2, f"of the object came by the group: {by_group}", sender, *receivers)
     check(min(came) >= least, f"RDMA devices took in {came} packets, of {told['segments']}", sender)
 
 
