@@ -29,6 +29,7 @@ namespace {
 constexpr auto nap_first = 50us, nap_max = 1000us;   // between looks, where nothing wakes us
 constexpr auto wait_max = 100ms;                     // where the provider does
 constexpr auto stop_max = 2s;                        // until reads that were cut are back
+constexpr std::chrono::steady_clock::duration stop_look = 10ms;      // meanwhile connections may have to be ended once more
 }  // namespace
 
 class fabric_endpoint::thread {
@@ -116,7 +117,7 @@ class fabric_endpoint::thread {
         continue;
       }
       const auto next = progress_.next();
-      const bool told = handles_->wait_descriptor >= 0 && !progress_.broken();
+      const bool told = tells();
       if (next <= now) continue;
       const bool wakes = told || handles_->by_process;   // between processes nobody needs us, and what we do is done at once
       sleep(std::min<clock::duration>(wakes ? clock::duration(wait_max) : nap, next - now), told);
@@ -125,14 +126,24 @@ class fabric_endpoint::thread {
     stop();
   }
 
+  bool tells() const { return handles_->wait_descriptor >= 0 && !progress_.broken(); }
+  bool nothing_new() { return handles_->calls.trywait(handles_->fabric, handles_->cq) == 0; }   // and the descriptor will tell of what comes
+
   void sleep(clock::duration longest, bool told) {
-    if (told && handles_->calls.trywait(handles_->fabric, handles_->cq) != 0) return;
+    if (told && !nothing_new()) return;
     {
       const std::lock_guard lock(mutex_);
       if (stop_ || !submitted_.empty()) return;
       asleep_ = true;
     }
     tally(counts_.waits);
+    wait(longest, told);
+    const std::lock_guard lock(mutex_);
+    asleep_ = false;
+  }
+
+  /// Until we are roused, or the provider has something, where it can say so.
+  void wait(clock::duration longest, bool told) {
     pollfd waits[]{{wake_.get(), POLLIN, 0}, {told ? handles_->wait_descriptor : -1, POLLIN, 0}};
     const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(longest).count();
     const timespec limit{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
@@ -141,8 +152,6 @@ class fabric_endpoint::thread {
       eventfd_t roused;
       ::eventfd_read(wake_.get(), &roused);
     }
-    const std::lock_guard lock(mutex_);
-    asleep_ = false;
   }
 
   void stop() {
@@ -150,8 +159,11 @@ class fabric_endpoint::thread {
     hand_over(now);
     progress_.stop(now);
     for (const auto end = now + stop_max; progress_.in_flight() > 0 && now < end; now = clock::now()) {
-      if (!progress_.look(now)) std::this_thread::sleep_for(100us);
+      const bool worked = progress_.look(now);
       progress_.expire(now);
+      if (worked) continue;
+      const bool told = tells();
+      if (!told || nothing_new()) wait(std::min(told ? stop_look : clock::duration(nap_first), end - now), told);
     }
     handles_->close_endpoint();
     progress_.finish();

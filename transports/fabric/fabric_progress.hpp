@@ -38,7 +38,6 @@ class fabric_progress {
   void expire(time_point now);
   /// When post() or expire() have something to do, if nothing ends before.
   time_point next() const;
-  bool idle() const { return transfers_.empty(); }
   std::uint32_t in_flight() const { return in_flight_; }
   bool broken() const { return broken_; }
   /// Answers what the provider has not got, and ends the connections of the rest.
