@@ -6,7 +6,6 @@
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <netinet/udp.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -22,14 +21,8 @@
 #include "lib/store/descriptor.hpp"
 #include "transports/fabric/fabric_endpoint.hpp"
 #include "transports/udp/socket_address.hpp"
+#include "transports/udp/udp_offload.hpp"
 #include "transports/udp/udp_socket.hpp"
-
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
 
 namespace ddf {
 

@@ -1,17 +1,13 @@
 #include "transports/udp/receive_batch.hpp"
 
 #include <netinet/in.h>
-#include <netinet/udp.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "transports/udp/socket_address.hpp"
-
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
+#include "transports/udp/udp_offload.hpp"
 
 namespace ddf {
 

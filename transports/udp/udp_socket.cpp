@@ -1,7 +1,6 @@
 #include "transports/udp/udp_socket.hpp"
 
 #include <netinet/in.h>
-#include <netinet/udp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,13 +10,8 @@
 #include <cstring>
 
 #include "transports/udp/socket_address.hpp"
+#include "transports/udp/udp_offload.hpp"
 
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
 #ifndef IPV6_MULTICAST_ALL
 #define IPV6_MULTICAST_ALL 29
 #endif
