@@ -1,15 +1,10 @@
 #include "lib/runtime/memory_lender.hpp"
 
-#include <cstring>
+#include <algorithm>
+
+#include "lib/wire/grant_stamp.hpp"
 
 namespace ddf {
-
-void write_stamp(std::span<std::byte, grant_stamp_bytes> out, session_id session, std::uint64_t grant) {
-  for (std::size_t i = 0; i < 8; ++i) {
-    out[i] = static_cast<std::byte>(session.value >> (56 - 8 * i) & 0xff);
-    out[8 + i] = static_cast<std::byte>(grant >> (56 - 8 * i) & 0xff);
-  }
-}
 
 void memory_lender::lend(session_id session, const grant_segments& g, const std::string& local_address, fill f, answer a) {
   const std::pair key(session.value, g.id);
@@ -26,16 +21,17 @@ void memory_lender::lend(session_id session, const grant_segments& g, const std:
     fabric_arena& arena = *(*r)->arena;
     auto slot = arena.take();
     if (!slot) return give_up({errc::too_large, 0, "all memory for reads is lent"});
-    const std::span<std::byte> room = slot->bytes.first(bytes + 2 * grant_stamp_bytes);
-    const auto front = room.first<grant_stamp_bytes>(), back = room.last<grant_stamp_bytes>();
-    std::memset(front.data(), 0, front.size());   // who still reads an earlier grant sees no stamp
-    std::memset(back.data(), 0, back.size());
-    if (auto ok = f(room.subspan(grant_stamp_bytes, bytes)); !ok) {
+    const std::span<std::byte> room = slot->bytes.first(bytes + 2 * sizeof(grant_stamp));
+    const auto mark = [&](const grant_stamp& stamp) {
+      std::ranges::copy(stamp, room.begin());
+      std::ranges::copy(stamp, room.last<sizeof(grant_stamp)>().begin());
+    };
+    mark({});   // who still reads an earlier grant sees no stamp
+    if (auto ok = f(room.subspan(sizeof(grant_stamp), bytes)); !ok) {
       arena.give_back(*slot);
       return give_up(ok.error());
     }
-    write_stamp(front, session_id{key.first}, key.second);
-    write_stamp(back, session_id{key.first}, key.second);
+    mark(stamp_of(session_id{key.first}, key.second));
     const auto address = (*r)->endpoint->address();
     sender::granted_memory where{{address.begin(), address.end()}, slot->address, arena.memory().key()};
     found->second = {*r, std::move(slot)};

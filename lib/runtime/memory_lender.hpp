@@ -9,10 +9,6 @@
 
 namespace ddf {
 
-/// A stamp: session and grant, big-endian. It stands before and behind the segments, so that who reads too late, when the slot holds
-/// another grant, or reads from a process that has taken the place of the one that granted, sees it.
-void write_stamp(std::span<std::byte, grant_stamp_bytes> out, session_id session, std::uint64_t grant);
-
 class memory_lender {
  public:
   explicit memory_lender(lanes& open_lanes) : lanes_(open_lanes) {}

@@ -1,9 +1,8 @@
 #include "lib/runtime/memory_reader.hpp"
 
 #include <algorithm>
-#include <array>
 
-#include "lib/runtime/memory_lender.hpp"
+#include "lib/wire/grant_stamp.hpp"
 
 namespace ddf {
 
@@ -21,7 +20,7 @@ void memory_reader::read(session_id session, const read_segments& r, const std::
     what.key = r.key;
     what.into = &lane.arena->memory();
     what.offset = slot.offset;
-    what.bytes = r.bytes + 2 * grant_stamp_bytes;
+    what.bytes = r.bytes + 2 * sizeof(grant_stamp);
     what.deadline = deadline;
     lane.endpoint->read(std::move(what), [this, alive, &lane, slot, session, id = r.id, bytes = r.bytes, a](result<void> outcome) {
       asio::post(io_, [alive, &lane, slot, session, id, bytes, a, outcome] {
@@ -29,10 +28,9 @@ void memory_reader::read(session_id session, const read_segments& r, const std::
         if (!outcome) {
           a(tl::unexpected(outcome.error()));
         } else {
-          std::array<std::byte, grant_stamp_bytes> stamp;
-          write_stamp(stamp, session, id);
-          const auto room = slot.bytes.first(bytes + 2 * grant_stamp_bytes);
-          if (std::ranges::equal(room.first(grant_stamp_bytes), stamp) && std::ranges::equal(room.last(grant_stamp_bytes), stamp)) a(room.subspan(grant_stamp_bytes, bytes));
+          const grant_stamp stamp = stamp_of(session, id);
+          const auto room = slot.bytes.first(bytes + 2 * sizeof(grant_stamp));
+          if (std::ranges::equal(room.first(sizeof(grant_stamp)), stamp) && std::ranges::equal(room.last(sizeof(grant_stamp)), stamp)) a(room.subspan(sizeof(grant_stamp), bytes));
           else a(fail(errc::network, "what was granted is not there any more"));
         }
         lane.arena->give_back(slot);

@@ -39,7 +39,6 @@ inline constexpr std::size_t nack_ranges_max = 115;   // the most that control_b
 inline constexpr std::size_t host_bytes_max = 64, reason_bytes_max = 200;
 inline constexpr std::size_t grant_ranges_max = 64, released_max = 64;
 inline constexpr std::uint32_t grant_bytes_max = 1 << 20;   // of segments
-inline constexpr std::size_t grant_stamp_bytes = 16;         // before and behind them: session and grant
 
 enum class session_state : std::uint8_t { gathering = 0, streaming = 1, flushing = 2, lingering = 3 };
 

@@ -2,6 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "lib/wire/grant_stamp.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/messages.hpp"
 #include "tests/support/sealed.hpp"
@@ -106,6 +107,11 @@ BOOST_AUTO_TEST_CASE(every_message_the_engines_send_passes_every_path) {
     BOOST_TEST(write_message(m).size() <= control_bytes_max);
     BOOST_TEST(parse_message(write_message(m)).has_value());
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_stamp_is_session_and_grant) {
+  const grant_stamp stamp = stamp_of(session_id{0x0102030405060708}, 0x1112131415161718);
+  for (unsigned i = 0; i < 16; ++i) BOOST_TEST(std::to_integer<unsigned>(stamp[i]) == (i < 8 ? 0x01 + i : 0x11 + i - 8));
 }
 
 BOOST_AUTO_TEST_CASE(texts_are_cut_to_their_maximum) {
