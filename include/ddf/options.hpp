@@ -105,7 +105,7 @@ struct report {
   } bulk;
   struct {
     std::uint64_t multicast_bytes = 0, unicast_bytes = 0, peer_bytes = 0, nacks = 0;
-    std::uint64_t read_bytes = 0;   // of unicast_bytes, those that receivers read from the sender's memory
+    std::uint64_t read_bytes = 0;   // that receivers read from the sender's memory; some may have come by UDP meanwhile as well
   } repair;
   plan_report plan;     // sender only
   std::uint64_t delta_bytes = 0;     // receiver: of object bytes, those that a delta made

@@ -13,7 +13,7 @@ struct lane_set {
   static constexpr std::uint8_t all = 1 << static_cast<int>(repair_lane::tcp) | 1 << static_cast<int>(repair_lane::shm) | 1 << static_cast<int>(repair_lane::verbs);
 
   constexpr void add(repair_lane l) { bits = static_cast<std::uint8_t>(bits | (1 << static_cast<int>(l) & all)); }
-  constexpr void remove(repair_lane l) { bits = static_cast<std::uint8_t>(bits & ~(1 << static_cast<int>(l))); }
+  constexpr lane_set without(lane_set o) const { return {static_cast<std::uint8_t>(bits & ~o.bits)}; }
   constexpr bool has(repair_lane l) const { return (bits >> static_cast<int>(l) & 1) != 0; }
   constexpr bool empty() const { return bits == 0; }
   bool operator==(const lane_set&) const = default;
@@ -25,7 +25,7 @@ struct lane_offer {   // what a host says of itself
   bool operator==(const lane_offer&) const = default;
 };
 
-/// The best lane that both have: verbs, then shared memory on one host, then TCP; udp when there is none.
+/// The best lane that both have: shared memory within a host, then verbs, then TCP; udp when there is none.
 constexpr repair_lane best_lane(const lane_offer& a, const lane_offer& b) {
   const auto both = [&](repair_lane l) { return a.lanes.has(l) && b.lanes.has(l); };
   if (both(repair_lane::shm) && a.host_key != 0 && a.host_key == b.host_key) return repair_lane::shm;

@@ -6,10 +6,9 @@
 #include <filesystem>
 #include <fstream>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
+#include "codecs/digest.hpp"
 #include "lib/runtime/host.hpp"
+#include "lib/wire/cursor.hpp"
 
 namespace ddf {
 
@@ -31,7 +30,8 @@ static std::uint64_t memory_domain() {
     if (n <= 0) return 0;
     all.append(link.data(), static_cast<std::size_t>(n));
   }
-  return XXH3_64bits(all.data(), all.size());
+  const digest whole = digest_of(std::as_bytes(std::span(all)));
+  return reader(whole.bytes).u64();
 }
 
 static bool has_rdma_device() {
@@ -40,10 +40,12 @@ static bool has_rdma_device() {
   return !e && devices != std::filesystem::directory_iterator();
 }
 
+bool lane_required(repair_lane wanted) { return wanted != repair_lane::automatic && wanted != repair_lane::udp; }
+
 lane_offer offered_lanes(repair_lane wanted) {
   lane_offer o;
   if (wanted == repair_lane::udp) return o;
-  if (wanted != repair_lane::automatic) {
+  if (lane_required(wanted)) {
     o.lanes.add(wanted);
   } else {
     o.lanes.add(repair_lane::tcp);
@@ -54,10 +56,11 @@ lane_offer offered_lanes(repair_lane wanted) {
   return o;
 }
 
-result<void> check_lane(repair_lane wanted, const std::string& local_address) {
-  if (wanted == repair_lane::automatic || wanted == repair_lane::udp) return {};
-  if (auto found = find_fabric(wanted, local_address); !found)
-    return fail(found.error().code, "repair " + std::string(name_of(wanted)) + ": " + found.error().what + "; --repair auto takes what there is", found.error().os);
+result<void> check_lane(const network_options& o, const network_plan& plan) {
+  if (!lane_required(o.repair)) return {};
+  const endpoint* local = plan.interfaces.rails.empty() ? nullptr : plan.interfaces.rails.front().address_for(plan.group);
+  if (auto found = find_fabric(o.repair, local == nullptr ? std::string() : address_text(*local)); !found)
+    return fail(found.error().code, "repair " + std::string(name_of(o.repair)) + ": " + found.error().what + "; --repair auto takes what there is", found.error().os);
   return {};
 }
 

@@ -14,6 +14,7 @@
 #include <ddf/options.hpp>
 #include "lib/model/lane_set.hpp"
 #include "lib/model/time.hpp"
+#include "lib/runtime/rails.hpp"
 #include "transports/fabric/fabric_arena.hpp"
 #include "transports/fabric/fabric_endpoint.hpp"
 
@@ -23,8 +24,10 @@ namespace ddf {
 /// it is first needed. Cost: a look at a folder.
 lane_offer offered_lanes(repair_lane wanted);
 
-/// Whether a lane that was asked for by name is here. Errors: unsupported and others of find_fabric(), naming the option.
-result<void> check_lane(repair_lane wanted, const std::string& local_address);
+/// Whether reads by just this lane are asked for.
+bool lane_required(repair_lane wanted);
+/// Whether a lane that is required is here. Errors: unsupported and others of find_fabric(), naming the option.
+result<void> check_lane(const network_options& o, const network_plan& plan);
 
 /// Endpoints with an arena each, by lane and local address, opened on a thread of their own when first asked for. One that failed is
 /// tried again after a while. Used from the loop's thread.

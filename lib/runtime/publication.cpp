@@ -77,7 +77,7 @@ void publication::begin(std::function<void()> on_end) {
   for (std::size_t i = 0; i < source_.objects(); ++i) o.tables_known.push_back(source_.table_known(i));
   o.plans = true;
   o.reads = offered_lanes(shell_.options.repair);
-  o.reads_required = shell_.options.repair != repair_lane::automatic && shell_.options.repair != repair_lane::udp;
+  o.reads_required = lane_required(shell_.options.repair);
   o.group_commit = options_.commit_together;
   o.multicast = shell_.options.multicast;
   o.batch_segments = std::clamp<std::uint32_t>(65'500 / largest, 1, 44);

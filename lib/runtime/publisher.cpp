@@ -311,8 +311,7 @@ result<std::unique_ptr<publisher>> publisher::open(const publisher_options& opti
   for (const std::string& s : plan->interfaces.skipped)
     if (options.log) options.log(plan->interfaces_named ? log_level::warning : log_level::debug, "interface " + s);
   const std::string rails = describe(plan->interfaces.rails, plan->group);
-  const endpoint* local = plan->interfaces.rails.empty() ? nullptr : plan->interfaces.rails.front().address_for(plan->group);
-  if (auto ok = check_lane(options.repair, local == nullptr ? std::string() : address_text(*local)); !ok) return tl::unexpected(ok.error());
+  if (auto ok = check_lane(options, *plan); !ok) return tl::unexpected(ok.error());
   auto p = std::make_unique<publisher_impl>(options, std::move(*plan));
   if (auto ok = p->open_sockets(); !ok) return tl::unexpected(ok.error());
   if (options.log) options.log(log_level::info, "announcing on " + rails);

@@ -375,7 +375,7 @@ class subscriber_impl final : public subscriber {
     o.multicast = group_ ? shell_.options.multicast : multicast_use::off;
     o.sender_silence = shell_.options.sender_silence;
     o.reads = offered_lanes(shell_.options.repair);
-    o.reads_required = shell_.options.repair != repair_lane::automatic && shell_.options.repair != repair_lane::udp;
+    o.reads_required = lane_required(shell_.options.repair);
     auto r = std::make_shared<reception>(shell_, session, from, std::move(o));
     active_.push_back(r);
     last_session_ = receive_time_;
@@ -604,8 +604,7 @@ result<std::unique_ptr<subscriber>> subscriber::open(const subscriber_options& o
   for (const std::string& s : plan->interfaces.skipped)
     if (options.log) options.log(plan->interfaces_named ? log_level::warning : log_level::debug, "interface " + s);
   const std::string rails = describe(plan->interfaces.rails, plan->group);
-  const endpoint* local = plan->interfaces.rails.empty() ? nullptr : plan->interfaces.rails.front().address_for(plan->group);
-  if (auto ok = check_lane(options.repair, local == nullptr ? std::string() : address_text(*local)); !ok) return tl::unexpected(ok.error());
+  if (auto ok = check_lane(options, *plan); !ok) return tl::unexpected(ok.error());
   auto s = std::make_unique<subscriber_impl>(options, std::move(*plan));
   if (auto ok = s->open_all(); !ok) return tl::unexpected(ok.error());
   if (options.log) options.log(log_level::info, "listening on " + rails);

@@ -97,7 +97,7 @@ class receiver {
   struct counters {
     std::uint64_t segments = 0, bytes = 0, duplicates = 0, repaired_segments = 0, repaired_bytes = 0, unicast_bytes = 0;
     std::uint64_t nacks = 0, nack_ranges = 0, suppressed = 0, bad_blocks = 0, resumed_bytes = 0, bytes_verified = 0, bytes_wanted = 0;
-    std::uint64_t reads = 0, reads_failed = 0, read_bytes = 0;   // of segments that were granted
+    std::uint64_t read_bytes = 0;   // of segments that were granted, those that had come by UDP meanwhile too
     std::uint64_t patched_bytes = 0, deltas_failed = 0;   // of objects that a delta made
     std::map<std::string, std::uint64_t> dropped;
   };

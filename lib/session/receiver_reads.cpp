@@ -41,7 +41,6 @@ void receiver::on(time_point now, const grant& g) {
   }
   reads_[g.id] = g.segments;
   answered_at_ = now;
-  ++counters_.reads;
   out_.push_back(read_segments{g.id, g.lane, sender_.rail, g.fabric, g.address, g.key, bytes});
 }
 
@@ -55,7 +54,6 @@ void receiver::handle_read(time_point now, std::uint64_t id, result<std::span<co
     requested_.erase(s.first, s.last);
   }
   if (!r) {
-    ++counters_.reads_failed;
     unanswered_since_ = never;   // the lane failed, not what was asked for by UDP
     give_back(id, describe(r.error()));
     return arm_nack(now);

@@ -19,10 +19,8 @@ static constexpr double slow_factor = 4;
 static constexpr duration quarantine = 10s;          // of a lane that failed; doubles with each failure
 
 void sender::choose_lane(member& m) {
-  lane_offer theirs = m.reads;
-  theirs.lanes.bits = static_cast<std::uint8_t>(theirs.lanes.bits & ~m.lanes_failed.bits);
   const repair_lane before = m.lane;
-  m.lane = best_lane(options_.reads, theirs);
+  m.lane = best_lane(options_.reads, {m.reads.lanes.without(m.lanes_failed), m.reads.host_key});
   if (m.lane != before) m.lane_proven = options_.reads_required;
 }
 
@@ -160,6 +158,8 @@ void sender::on(time_point now, path from, const release& r) {
       m->lane_failures = 0;
       const double pace = seconds(now - it->second.sent) / static_cast<double>(it->second.ahead);
       m->read_pace = m->read_pace == 0 ? pace : (3 * m->read_pace + pace) / 4;
+      if (it->second.slow)   // it came after all
+        for (const range& s : it->second.segments) direct_segments_ -= m->direct.erase(s.first, s.last);
       m->lane_proven = options_.reads_required || ((m->lane_proven || m->lane == lane) && !it->second.slow);
     }
     close_grant(id);
